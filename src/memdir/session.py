@@ -14,6 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
+from memdir.agent.evidence import heard_and_agreed
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import BackgroundTask, ForkProgress
 from memdir.agent.gate import WRITING
 from memdir.agent.host_files import HostFiles
@@ -31,7 +33,9 @@ from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
 from memdir.remember.catch_up import CatchUp
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Trigger
+from memdir.remember.daily_log import LogDraft
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
+from memdir.remember.lineage import DraftJudge
 from memdir.remember.magic_docs import DocUpdate, MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
@@ -48,6 +52,7 @@ from memdir.transcript.transcript import Transcript
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
     from memdir.share.behind import TeamBehind
+    from memdir.store.store import MemoryStore
 
 
 CLOSE_SECONDS = 120.0  # how long closing waits for what runs behind the session, all of it together (X10)
@@ -363,7 +368,13 @@ class Session:
         it changes is kept as it was before (J2)."""
         kept = FileHistory(self.transcript, self._memory.layout.file_history(self.id))
         origin = Origin("chat", session=self.id, trust="assistant")
-        return HostFiles((kept.changed,), self._memory.learning_stores, origin)
+        return HostFiles((kept.changed,), self._memory.learning_stores, origin, self._add_to_log)
+
+    def _add_to_log(self, store: MemoryStore, key: str, data: bytes, origin: Origin) -> str:
+        """What the agent itself puts into a daily log, judged by what was said up to now as all its lines are (K4)."""
+        said = [message for message in self.state.heard(self.conversation.messages) if not message.is_off]
+        judge = DraftJudge([store], said, Forgotten([store], lambda: heard_and_agreed(said), is_live=True))
+        return LogDraft(store, judge).add_behind(key, data, self._memory.clock(), self._plan.zone, origin)
 
     @property
     def tasks(self) -> Sequence[BackgroundTask]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from memdir.agent.file_access import RecordedFiles
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import is_inside
+from memdir.errors import BadMemoryFile
 from memdir.store.history import Origin
-from memdir.store.log_lines import log_day, put_longer
+from memdir.store.log_lines import log_day
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
@@ -24,6 +25,7 @@ class HostFiles(RecordedFiles):
 
     stores: Callable[[], Sequence[MemoryStore]]  # whose folders hold memories
     origin: Origin  # whom the history names for what is written there
+    log: Callable[[MemoryStore, str, bytes, Origin], str] | None = None  # takes what goes into one, if one is kept
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file after the other
 
     async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
@@ -37,8 +39,9 @@ class HostFiles(RecordedFiles):
         files = Workspace(stores, rule=keeps_pinned)
         store, key = files.locate(path)
         if log_day(key):
-            put_longer(store, key, data, self.origin)
-            return ""
+            if self.log is None:
+                raise BadMemoryFile(f"{key} is a daily log, and none is kept here", remedy="Write a memory instead")
+            return self.log(store, key, data, self.origin)
         told = files.write(path, data, is_cut=is_cut)
         files.drafts = {place: self._weighed(draft) for place, draft in files.drafts.items()}
         files.commit(self.origin, f"write {os.path.basename(path)}")

@@ -135,3 +135,12 @@ def _is_on(status: os.stat_result, folder: str) -> bool:
         return os.stat(folder).st_dev == status.st_dev
     except OSError:
         return False
+
+
+def stamp_of(path: str) -> str:
+    """What changes when a file does."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return "-"
+    return f"{status.st_mtime_ns}.{status.st_size}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_file import read_if_plain, stamp_of
 from memdir.disk.plain_json import decode, encode
 from memdir.process import TooLate
 from memdir.version import __version__
@@ -69,8 +69,10 @@ def held_guards(memory: MemDir, session: str = "") -> list[HeldGuard]:
     guards = _read(kept.get("guards"))
     if guards is not None and (not session or session in sessions) and _is_current(memory, kept.get("stamps")):
         return guards
-    stamps = {folder: _stamp(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
-    files = {place: _stamp(place) for root, scope in _roots(memory).items() for place in _guarded(memory, scope, root)}
+    stamps = {folder: stamp_of(folder) for root in _roots(memory) for folder in (root, *_folders(root))}
+    files = {
+        place: stamp_of(place) for root, scope in _roots(memory).items() for place in _guarded(memory, scope, root)
+    }
     known = kept.get("files") if isinstance(kept.get("files"), dict) else None
     if guards is None or known != files:  # else nothing that carries one has changed, and the history need not be asked
         guards = _found_again(memory)
@@ -130,15 +132,7 @@ def _is_current(memory: MemDir, stamps: object) -> bool:
     """Whether the folders, and the files that carry a guard, are as they were."""
     if not isinstance(stamps, dict) or not all(root in stamps for root in _roots(memory)):
         return False
-    return all(_stamp(path) == stamp for path, stamp in stamps.items())
-
-
-def _stamp(path: str) -> str:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return "-"
-    return f"{status.st_mtime_ns}.{status.st_size}"
+    return all(stamp_of(path) == stamp for path, stamp in stamps.items())
 
 
 def _found_again(memory: MemDir) -> list[HeldGuard]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 
@@ -15,7 +15,8 @@ from memdir.agent.gate import READING, Allow, Deny, MemoryGate
 from memdir.agent.judged import Lineage, trace
 from memdir.agent.tools.tool import Outcome, Tool, ToolContext, memory_tools, tool_spec
 from memdir.agent.workspace import Draft, Workspace
-from memdir.remember.lineage import DraftJudge
+from memdir.errors import BadMemoryFile
+from memdir.remember.lineage import DraftJudge, with_lineages
 from memdir.store.history import Origin
 from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in, log_day, log_key
 from memdir.store.secrets.refuse import secrets_in
@@ -77,7 +78,21 @@ class LogDraft:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         del context
-        wanted = list(lines_of(str(arguments["content"])))
+        return self._take(lines_of(str(arguments["content"])))
+
+    def add_behind(self, key: str, data: bytes, now: float, zone: tzinfo | None, origin: Origin) -> str:
+        """Add what an agent put behind a log itself, whatever day and times it gave; what became of it, in words."""
+        stood = [line.text for line in lines_of((self.store.read_bytes(key) or b"").decode("utf-8", "replace"))]
+        wanted = lines_of(data.decode("utf-8", "replace"))
+        if [line.text for line in wanted[: len(stood)]] != stood:
+            raise BadMemoryFile(f"{key} is a daily log and is only added to", remedy="Put new lines behind all of it")
+        outcome = self._take(wanted[len(stood) :])
+        if not self.lines:
+            raise BadMemoryFile(outcome.content, remedy="Put lines behind the log that the user's words bear out")
+        self.write(lambda _: now, zone, origin)
+        return f"{outcome.content} It is {log_key(now, zone)[0]}"
+
+    def _take(self, wanted: Sequence[LogLine]) -> Outcome:
         told = [answer for line in wanted if (answer := self._add(line))]
         if not wanted:
             return Outcome("There is no line in it: write one fact a line, without a time", is_error=True)
@@ -110,20 +125,16 @@ class LogDraft:
             self.lineages[line.text] = lineage
         return ""
 
-    def write(self, moment: Callable[[Lineage], float], zone: tzinfo | None, session: str) -> list[LogLine]:
-        """Add the lines to the logs of the days on which they were said."""
-        logs: dict[str, list[tuple[LogLine, Lineage]]] = {}
+    def write(self, moment: Callable[[Lineage], float], zone: tzinfo | None, origin: Origin) -> list[LogLine]:
+        """Add the lines to the logs of the days on which they were said; the history names whom `origin` does."""
+        logs: dict[str, dict[LogLine, Lineage]] = {}
         for text, line in self.lines.items():
-            lineage = self.lineages[text]
-            key, time = log_key(moment(lineage), zone)
-            logs.setdefault(key, []).append((replace(line, time=time, key=key), lineage))
+            key, time = log_key(moment(self.lineages[text]), zone)
+            logs.setdefault(key, {})[replace(line, time=time, key=key)] = self.lineages[text]
         written = []
         for key, some in logs.items():
-            told = "; ".join(f"{line.id} = {one.trust.word}: {' '.join(one.messages)}" for line, one in some)
-            messages = dict.fromkeys(message for _, one in some for message in one.messages if message)
-            trust = min(one.trust for _, one in some).word
-            origin = Origin("extract", session=session, messages=tuple(messages), trust=trust, reason=told)
-            written += append_lines(self.store, key, [line for line, _ in some], origin)
+            by = with_lineages(origin, {line.id: some[line] for line in some})
+            written += append_lines(self.store, key, list(some), by)
         return written
 
     def tools(self) -> tuple[Tool, ...]:

@@ -33,7 +33,7 @@ from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.daily_log import LogDraft, LogGate
-from memdir.remember.lineage import DraftJudge, weigh
+from memdir.remember.lineage import DraftJudge, weigh, with_lineages
 from memdir.remember.scope import OWN
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
@@ -51,7 +51,6 @@ from memdir.store.history import Origin, tell_moment
 from memdir.store.log_lines import PATTERN
 from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
-from memdir.store.trust import Trust
 from memdir.store.undo import restore
 from memdir.transcript.message import Message, said_at
 
@@ -249,7 +248,7 @@ class Extraction:
             return self._skip("nothing_new")
         own = self._written_in(new)
         saved = self._without_deleted(saved_below(new, roots, self.plan.cwd) if own is None else own)
-        if saved and not has_more_than(new, "\n".join(map(_text_of, saved))):
+        if saved and not has_more_than(new, b"\n".join(map(_bytes_of, saved)).decode("utf-8", "replace")):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
         if not has_prose(new):
@@ -276,7 +275,7 @@ class Extraction:
             subject = "extract " + (", ".join(lineages) or "nothing new")
             moment = tell_moment(_moment_of(dated, lineages, turn.ended))
             times = self._times_of(turn, dated, lineages, workspace)
-            origin = _origin(self.session.id, lineages)
+            origin = with_lineages(Origin("extract", session=self.session.id), lineages)
             written += workspace.commit(origin, subject, times=times, base=base, Moment=moment)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
@@ -316,7 +315,8 @@ class Extraction:
             said = _moment_of(dated, {"": lineage}, turn.ended)
             return said if 0 < said <= now + LATE_SECONDS else now  # a clock that nobody believes tells no day
 
-        written = await asyncio.to_thread(draft.write, moment, self.plan.zone, self.session.id)
+        by = Origin("extract", session=self.session.id)
+        written = await asyncio.to_thread(draft.write, moment, self.plan.zone, by)
         work = {**report.counts(), "log_lines": len(written), "refusals": report.run.refusals + len(draft.refused)}
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
         self.session.move_cursor(new[-1].id)
@@ -440,11 +440,6 @@ def _told_saved(job: ExtractJob) -> str:
     return load_prompt("extract/saved.md").render(paths=paths) if paths else ""
 
 
-def _text_of(path: str) -> str:
-    """What a memory says, as far as it can be read."""
-    return _bytes_of(path).decode("utf-8", "replace")
-
-
 def _bytes_of(path: str) -> bytes:
     """A memory's bytes, as far as it can be read; an index is none."""
     try:
@@ -458,10 +453,3 @@ def _moment_of(messages: Sequence[Message], lineages: dict[str, Lineage], ended:
     wanted = {message for lineage in lineages.values() for message in lineage.messages}
     times = [said_at(message) for message in messages if message.id in wanted and message.role == "user"]
     return max((time for time in times if time is not None), default=ended)
-
-
-def _origin(session_id: str, lineages: dict[str, Lineage]) -> Origin:
-    messages = dict.fromkeys(message for lineage in lineages.values() for message in lineage.messages if message)
-    trust = min((lineage.trust for lineage in lineages.values()), default=Trust.ASSISTANT)
-    told = "; ".join(f"{key} = {lineage.trust.word}: {' '.join(lineage.messages)}" for key, lineage in lineages.items())
-    return Origin("extract", session=session_id, messages=tuple(messages), trust=trust.word, reason=told)

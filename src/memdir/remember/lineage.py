@@ -7,7 +7,7 @@ draft adds is judged claim by claim (ADR 0044): one planted sentence among hones
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memdir.agent.evidence import SAID, Evidence, take_apart
@@ -30,11 +30,12 @@ from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.remember.scope import OWN, better_place, is_personal, own_store
 from memdir.store.gone import sentences_in
+from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
-from memdir.store.trust import marked_trust
+from memdir.store.trust import Trust, marked_trust
 from memdir.text.language import tongue_of
 from memdir.transcript.message import Message
 
@@ -178,6 +179,15 @@ def weigh(workspace: Workspace, judge: DraftJudge) -> Weighed:
             quoted += one.verdict is Verdict.QUOTED
             workspace.drafts[path] = replace(draft, after=marked(one, draft.before, lineages[draft.path].trust))
     return Weighed(lineages, quoted, len(refused) + len(workspace.refused))
+
+
+def with_lineages(by: Origin, lineages: Mapping[str, Lineage]) -> Origin:
+    """Who made a change, with what each part of it was taken from, as the history keeps it (L1)."""
+    messages = dict.fromkeys(message for lineage in lineages.values() for message in lineage.messages if message)
+    trust = min((lineage.trust for lineage in lineages.values()), default=Trust.ASSISTANT).word
+    told = (f"{key} = {lineage.trust.word}: {' '.join(lineage.messages)}" for key, lineage in lineages.items())
+    reason = "; ".join((by.reason, *told) if by.reason else told)
+    return Origin(by.source, session=by.session, messages=tuple(messages), trust=trust, reason=reason)
 
 
 def _judge_draft(draft: Draft, evidence: Evidence) -> Judged:

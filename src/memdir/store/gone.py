@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memdir.store.history import Commit, FileChange, History
+    from memdir.store.history import Commit, History
 
 AT_ONCE = 500  # changes whose contents are read together
 LEARNING = ("extract", "dream")  # sources of changes that forks make
@@ -73,7 +73,7 @@ class Gone:
         return (path, *names) in self._taken_back
 
     def _take(self, commits: Sequence[Commit]) -> None:
-        changes = {commit.id: [file for file in commit.files if _is_memory(file)] for commit in commits}
+        changes = {commit.id: [file for file in commit.files if is_memory_path(file.path)] for commit in commits}
         blobs = [blob for files in changes.values() for file in files for blob in (file.before, file.after)]
         contents = self._history.contents(blobs)
         for commit in commits:
@@ -103,8 +103,8 @@ def sentences_in(data: bytes) -> dict[str, None]:
     return _sentences(_lines(data))
 
 
-def _is_memory(file: FileChange) -> bool:
-    return file.path.endswith(".md") and not is_index(file.path)
+def is_memory_path(path: str) -> bool:
+    return path.endswith(".md") and not is_index(path)
 
 
 def _lines(data: bytes) -> dict[str, None]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from memdir.disk.safe_path import TEAM_PREFIX, is_index
-from memdir.store.gone import AT_ONCE, GOING_BACK, sentences_in
+from memdir.disk.safe_path import TEAM_PREFIX
+from memdir.store.gone import AT_ONCE, GOING_BACK, is_memory_path, sentences_in
 from memdir.store.history import PULLED, Commit
 from memdir.store.log_lines import log_day
 from memdir.store.move import MOVED
@@ -177,16 +177,12 @@ def _changes(
     last = 0
     for start in range(0, len(log), AT_ONCE):
         commits = log[start : start + AT_ONCE]
-        files = {commit.id: [file for file in commit.files if _is_followed(file.path)] for commit in commits}
+        files = {commit.id: [file for file in commit.files if is_memory_path(file.path)] for commit in commits}
         contents = side.store.history.contents([file.after for some in files.values() for file in some])
         for commit in commits:
             last = max(last, commit.time)  # a clock that went back
             told = {file.path: sentences_told(contents.get(file.after, b""), file.path) for file in files[commit.id]}
             yield last, name, commit, told
-
-
-def _is_followed(path: str) -> bool:
-    return path.endswith(".md") and not is_index(path)
 
 
 def _moves(commit: Commit) -> dict[str, tuple[str, str]]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.plain_file import read_if_plain
-from memdir.errors import BadMemoryFile, MemdirError
+from memdir.disk.plain_file import read_if_plain, stamp_of
+from memdir.errors import MemdirError
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType, parse_type
@@ -31,7 +31,7 @@ _LINE = re.compile(
     r"^\s*[-*+]\s+(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::\d{2})?\s*(?:[-–—:]\s*)?)?"
     r"(?:\[(?P<marks>[a-z]+(?:, [a-z]+)*)\]\s+)?(?P<text>\S.*)$"
 )
-_TRUSTS = {trust.word: trust for trust in Trust if trust.is_low}
+_TRUSTS = {trust.word: trust for trust in Trust if trust is not Trust.USER}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LogLine:
     @property
     def rendered(self) -> str:
         marks = [str(self.kind)] if self.kind else []
-        marks += [self.trust.word] if self.trust.is_low else []
+        marks += [self.trust.word] if self.trust is not Trust.USER else []
         told = f"[{', '.join(marks)}] " if marks else ""
         return f"- {self.time} {told}{self.text}" if self.time else f"- {told}{self.text}"
 
@@ -104,15 +104,6 @@ def append_lines(store: MemoryStore, key: str, lines: Sequence[LogLine], origin:
     return new
 
 
-def put_longer(store: MemoryStore, key: str, data: bytes, origin: Origin) -> None:
-    """Set a log to what an agent wrote with its own tools: all that was there, and more behind it."""
-    with store.changing(origin, f"add to {key}") as change:
-        if not data.startswith(change.read(key) or b""):
-            told = f"{key} is a daily log and is only added to"
-            raise BadMemoryFile(told, remedy="Keep all that is there, and put new lines behind it")
-        change.write(key, data)
-
-
 def log_keys(root: str) -> list[str]:
     """The logs below a memory directory, oldest first."""
     found = (os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(root, "logs")) for name in names)
@@ -166,7 +157,7 @@ class LogNews:
 
     def _new(self) -> Iterator[LogLine]:
         for key in log_keys(self.store.root):
-            known, stamp = self._done.get(key, {}), _stamp(os.path.join(self.store.root, key))
+            known, stamp = self._done.get(key, {}), stamp_of(os.path.join(self.store.root, key))
             if stamp == known.get("stamp"):
                 continue
             self._stamps[key] = stamp
@@ -187,11 +178,3 @@ def _read_state(path: str) -> dict[str, dict[str, object]]:
 
 def _texts(value: object) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _stamp(path: str) -> str:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return "-"
-    return f"{status.st_mtime_ns}.{status.st_size}"

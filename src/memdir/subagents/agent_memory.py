@@ -121,4 +121,4 @@ class AgentMemory:
 
     def files(self, session: Session) -> AgentFiles:
         origin = Origin("agent", session=session.id, trust="assistant", reason=f"the sub-agent {self.definition.name}")
-        return AgentFiles(session.files.listeners, lambda: [self.store], origin)
+        return AgentFiles(session.files.listeners, lambda: [self.store], origin, session.files.log)
