@@ -243,7 +243,7 @@ class MemDir:
         planned, held = plan_purge(places, asked, lambda one: derived or one.name in also)
         if not is_dry:  # first the conversation: whoever is killed here calls again
             leave_alone(found, conversations, self.layout)
-            carry_out(planned, found, lambda one: self.store if one.scope == "team" else one)
+            carry_out(planned, found, self.store)
         return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry)
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:

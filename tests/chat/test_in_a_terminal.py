@@ -260,6 +260,28 @@ def test_a_command_of_the_repository_is_seen_whole_before_it_is_sent_and_shadows
     tmux.wait_for("show what can be typed", "from the project: yours")
 
 
+def _forget_sources(tmux: Tmux) -> None:
+    """A source is named as in a shell: a name with a blank in quotation marks."""
+    for words, told in {
+        "https://nobody.example": "'https://nobody.example'",
+        'person:"Bob Smith"': "'person:Bob Smith'",
+        "person:O'Brien": '"person:O\'Brien"',
+    }.items():
+        tmux.say(f"/forget --source {words} --dry-run")
+        tmux.wait_for(f"no memory ever came from {told}", "F2 tasks")
+
+
+@in_tmux
+def test_without_memory_no_model_is_asked_for_and_a_command_follows_esc(project: Path) -> None:
+    """S5: there is no home to keep a choice in. X9: Esc closes what is asked, and the next key is one of its own."""
+    with Tmux([chat_words(None)[0], "chat", "--bare"], cwd=project) as tmux:
+        tmux.wait_for("memdir chat · builtin", "Memory is off")
+        assert "Which model" not in tmux.all
+        tmux.keys("Escape")
+        tmux.say("/agents")
+        tmux.wait_for("There are no sub-agents here")
+
+
 @in_tmux
 def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undone(project: Path) -> None:
     """X9, D5: which model, then what it saves, with diff, undo, recalled and tasks on keys."""
@@ -302,8 +324,7 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("One memory now: project_port.md", "No more questions.")  # the other one lost its memory
         tmux.say("/forget deploys")
         tmux.wait_for("Forgotten: project_")
-        tmux.say("/forget --source https://nobody.example --dry-run")
-        tmux.wait_for("no memory ever came from", "F2 tasks")
+        _forget_sources(tmux)
         tmux.say("/memory off")
         tmux.wait_for("Memory is off in this conversation")
         tmux.say("/nonsense")

@@ -20,6 +20,7 @@ from memdir.errors import MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.remember.purge import PurgeReport
+from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin, tell_derived, tell_lines
 from memdir.store.log_lines import LogLine, append_lines, lines_in
 from memdir.store.store import MemoryStore
@@ -404,6 +405,70 @@ def test_what_was_purged_is_neither_learned_nor_dreamt_back_nor_anything_else_of
     life.said("tuesday", "Never mock the database in tests, use PostgreSQL.")
     life.learns("rule.md", topic("Real database", "Never mock the database in tests, use PostgreSQL."))
     assert "PostgreSQL" in life.told(), "what is said again elsewhere is new"
+
+
+@pytest.mark.parametrize("where", ["nowhere yet", "of all projects", "a pinned one"])
+def test_a_session_is_not_dreamt_again_though_nothing_of_it_went_from_the_project(life: Life, where: str) -> None:
+    rule = "Never mock the database in tests, use PostgreSQL."
+    life.said("monday", f"{rule} {WINDOW}")
+    pinned = topic("Database", rule, "feedback").replace("type:", "pinned: true\ntype:")
+    if where == "of all projects":
+        wrote(life.memory.store_for("user"), "database.md", topic("Database", rule, "feedback"), learned("monday"))
+    elif where == "a pinned one":
+        wrote(life.memory.store, "database.md", pinned, learned("monday"))
+    life.memory.purge("monday", is_dry=True)
+    assert "monday" not in life.memory.store.gone().purged
+    life.memory.purge("monday")
+    before = life.told()
+    night = life.model("window.md", topic("Window", WINDOW, "project"))
+    life.dreams(night, "monday")
+    life.dreams(BuiltinModel(), "monday")
+    assert life.told() == before and "- monday" not in str(night.requests[0].messages[-1])
+    assert [one.subject for one in life.memory.store.history.log(limit=1)] == ["purge what came from session monday"]
+
+
+def test_what_is_purged_of_a_session_that_goes_on_stays_out_of_it(life: Life) -> None:
+    life.said("monday", "My salary is 90k a year.")
+    talking = SessionState.load("monday", life.memory.layout)
+    (said, *_) = messages = Conversation.resume(life.memory.transcript("monday")).messages
+    life.memory.purge("monday")
+    assert all(one.is_off for one in talking.heard(messages)), "at once"
+    talking = replace(talking, unheard=frozenset())
+    talking.move_cursor("m9")
+    life.memory.purge("monday")
+    left = SessionState.load("monday", life.memory.layout)
+    assert said.id in left.unheard and left.extract_cursor == "m9", "neither takes back what the other wrote"
+
+
+def test_what_is_purged_before_memdir_attends_to_a_session_stays_out_of_it(memory: MemDir) -> None:
+    talking = SessionState.load("monday", memory.layout)
+    early = SessionState.load("monday", memory.layout)
+    early.leave_out([replace(user("My salary is 90k a year."), id="m1")])
+    talking.begin()
+    assert SessionState.load("monday", memory.layout).unheard == {"m1"}
+
+
+def test_one_purge_cannot_write_over_what_another_process_saves_meanwhile(memory: MemDir) -> None:
+    state = SessionState.load("monday", memory.layout)
+    state.begin()
+    code = """
+import sys
+from memdir import open_memory
+from memdir.remember.session_state import SessionState
+from memdir.transcript.message import user
+from dataclasses import replace
+state = SessionState.load("monday", open_memory(sys.argv[1]).layout)
+for number in range(25):
+    state.leave_out([replace(user("no"), id=f"p{number}")])
+"""
+    other = subprocess.Popen([sys.executable, "-c", code, memory.layout.work_tree])
+    number = 0
+    while other.poll() is None:
+        number += 1
+        state.move_cursor(f"m{number}")
+    left = SessionState.load("monday", memory.layout)
+    assert other.returncode == 0 and left.extract_cursor == f"m{number}"
+    assert left.unheard == {f"p{one}" for one in range(25)}
 
 
 KILLED = """

@@ -353,9 +353,9 @@ class ChatHost:
 
     async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
         """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where
-        nothing came of it; one that was asked for can be stopped as a turn can."""
-        self._abort = self._abort if is_automatic else Abort()
-        outcome = await self._abort.guard(self.session.compact(keep=keep, is_automatic=is_automatic))
+        nothing came of it; within a turn it is stopped with it."""
+        work = self.session.compact(keep=keep, is_automatic=is_automatic)
+        outcome = await (self._abort.guard(work) if is_automatic else work)
         reason = getattr(outcome, "reason", "")
         if reason:
             self._emit("notice", text=f"The conversation was not compacted: {reason.replace('_', ' ')}.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from memdir.agent import Aborted, BackgroundTask, DiskFiles
+from memdir.agent import BackgroundTask, DiskFiles
 from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.guard.permissions import diff_of
@@ -17,7 +18,6 @@ from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
     from memdir import Commit
-    from memdir.chat.host import TurnEnd
     from memdir.chat.terminal import ChatTerminal
     from memdir.store.store import MemoryStore
     from memdir.types import Answer, OpenQuestion
@@ -102,7 +102,7 @@ class Slash:
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
         if words.startswith("--source"):
-            await self._program("purge", *words.split())
+            await self._program("purge", *_words_of(words))
             return
         try:
             key = await asyncio.to_thread(self._memory.forget, words)
@@ -169,16 +169,7 @@ class Slash:
 
     async def do_compact(self, words: str) -> None:
         """put a summary in the place of the conversation: /compact [what to keep]"""
-        await self._chat.turn(self._compacted(words))
-
-    async def _compacted(self, words: str) -> TurnEnd:
-        from memdir.chat.host import TurnEnd
-
-        try:
-            await self._host.compact(words)
-        except Aborted:
-            return TurnEnd("stopped")
-        return TurnEnd("done")
+        await self._host.compact(words)
 
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
@@ -304,3 +295,11 @@ def _in_words(task: BackgroundTask) -> str:
     turns, files, words = task.progress.turns, len(task.progress.files), task.progress.words[-60:]
     parts = (f"turn {turns}" if turns else "", f"{files} files" if files else "", f"“{words}”" if words else "")
     return " · ".join(filter(None, (task.name, task.phase, *parts)))
+
+
+def _words_of(text: str) -> list[str]:
+    """The words of a command as a shell takes them; an apostrophe that opens nothing is one of a name."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

@@ -132,15 +132,16 @@ def plan_purge(
     return planned, held
 
 
-def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, outer: Callable[[MemoryStore], MemoryStore]) -> None:
-    """One change in each history: whoever is killed between two of them does the rest by the same call. `outer` gives
-    the store of the whole directory that a store lies in."""
-    by_base: dict[str, list[PurgePlan]] = {}
+def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, project: MemoryStore) -> None:
+    """One change in each history: whoever is killed between two of them does the rest by the same call. The project's
+    has one even where nothing goes there: by it dreams know what they are not to look into."""
+    by_base: dict[str, list[PurgePlan]] = {project.place.base: []}
     for one in planned:
         by_base.setdefault(one.store.place.base, []).append(one)
-    for some in by_base.values():
-        store, more = outer(some[0].store), {PURGED: str(source)}
+    for base, some in by_base.items():
+        store, more = project if base == project.place.base else some[0].store, {PURGED: str(source)}
         with store.changing(Origin("purge", trust="user"), f"purge what came from {source}", **more) as change:
+            change.is_note = source.kind == "session"
             for one in some:
                 prefix, key = one.store.place.prefix, one.told.file
                 if change.read(prefix + key) != one.before:

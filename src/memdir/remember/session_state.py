@@ -8,13 +8,14 @@ import os
 import uuid
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.lock import locked
 from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import open_descriptor, read_plain
 from memdir.errors import DiskError
@@ -103,13 +104,17 @@ class SessionState:
 
     def leave_out(self, messages: Iterable[Message]) -> None:
         """Nothing is learned from these, now or later: a person wants nothing kept of them (L2)."""
-        self.unheard |= {message.id for message in messages if message.id}
-        is_begun = SessionState.was_begun(self.id, self.layout)
-        self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
+        with self._locked():
+            now = SessionState.load(self.id, self.layout)  # whoever talks there has gone on since
+            now.unheard |= {message.id for message in messages if message.id}
+            is_begun = SessionState.was_begun(self.id, self.layout)
+            now._write(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
+        self.unheard |= now.unheard
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
         are known by their words, as often as they were said then."""
+        self._hear_of_others()
         is_known = any(one.id in self.unheard for one in messages)
         left = Counter(() if is_known else self.unheard_words)
         found = []
@@ -141,7 +146,29 @@ class SessionState:
             self._save()
 
     def _save(self, path: str = "") -> None:
-        path = path or self.layout.session_state(self.id)
+        with self._locked():
+            self._hear_of_others()
+            self._write(path or self.layout.session_state(self.id))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time: what a person purges of a session that goes on comes from another process."""
+        path = f"{self.layout.session_state(self.id)}.lock"
+        with locked(path):
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    os.unlink(path)  # whoever waits for it finds it gone and takes the next: nothing is left behind
+
+    def _hear_of_others(self) -> None:
+        """Take in what others have noted that nothing is learned from: that only ever grows."""
+        for path in (self.layout.session_state(self.id), self.layout.unheard(self.id)):
+            with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+                found = json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES))
+                self.unheard |= frozenset(map(str, found.get("unheard", ())))
+
+    def _write(self, path: str) -> None:
         make_folder(os.path.dirname(path))
         state = {
             "extractCursor": self.extract_cursor,

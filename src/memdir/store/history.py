@@ -200,9 +200,16 @@ class History:
         return sorted([*changed, *gone])
 
     def record(
-        self, message: str, paths: Iterable[str], *, when: float, contents: Mapping[str, bytes | None] | None = None
+        self,
+        message: str,
+        paths: Iterable[str],
+        *,
+        when: float,
+        contents: Mapping[str, bytes | None] | None = None,
+        is_note: bool = False,
     ) -> bool:
-        """Commit these paths as they are on disk, durably. False when nothing differs from the last commit.
+        """Commit these paths as they are on disk, durably. False when nothing differs from the last commit, unless it
+        `is_note`: what it says is to be kept all the same.
 
         `contents` says what was written to them: that is what the commit holds, even if somebody saved over it already.
         """
@@ -215,7 +222,7 @@ class History:
         after = table.changed({path: "" if data is None else object_id("blob", data) for path, data in wanted.items()})
         trees = tree_objects(after.files)
         after.tree = object_id("tree", trees[-1])
-        if after.tree == table.tree or not (after.files or table.head):
+        if not is_note and (after.tree == table.tree or not (after.files or table.head)):
             return False
         self.write_trees(trees)
         text = message.encode("utf-8", "replace")

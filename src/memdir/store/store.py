@@ -59,6 +59,7 @@ class ChangeSet:
         self._files: dict[str, tuple[bytes | None, int | None]] = {}
         self._seen: dict[str, tuple[bytes | None, int | None]] = {}  # what the change is based on
         self._index_edits: dict[str, list[Callable[[Index], Index]]] = {}
+        self.is_note = False  # whether the history is to have it even where no file changes
 
     def read(self, key: str) -> bytes | None:
         """The bytes of a file as this change leaves it so far."""
@@ -282,10 +283,11 @@ class MemoryStore:
                 operations = change.operations()
             finally:
                 self._writer.record_outside()
-            if operations:
+            if operations or change.is_note:
                 trailers = {MOMENT: tell_moment(self._writer.clock())} | trailers
                 journal = Journal(origin.message(subject, **trailers), operations)
                 self._writer.carry_out(journal)
+            if operations:
                 written = sum(operation.after is not None for operation in operations)
                 counts = {"written": written, "deleted": len(operations) - written}
                 self._sink.emit(

@@ -316,7 +316,8 @@ class Writer:
             if missing:
                 self.history.record(outside_message(list(missing)), (), when=self.clock(), contents=missing)
         contents = {operation.path: operation.after for operation in journal.operations}
-        self.history.record(journal.message, journal.found, when=self.clock(), contents=contents)
+        is_note = bool(journal.message) and not contents and not journal.found
+        self.history.record(journal.message, journal.found, when=self.clock(), contents=contents, is_note=is_note)
 
 
 def _nearest(folder: str) -> str:
