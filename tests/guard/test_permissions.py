@@ -137,6 +137,26 @@ def test_an_edit_is_shown_as_a_diff_and_one_yes_can_hold_for_the_session(project
     assert isinstance(judged(host, "Write", file_path="../d.py", content="new\n"), Deny), "and for this project only"
 
 
+APART = (".git/hooks/pre-commit", ".memdir/agent-memory/rev/a.md", ".memdir/agents/x.md", ".memdir/settings.json")
+APART += ("sub/.git/config", ".GIT/hooks/post-checkout", ".claude/settings.json", "src/../.git/config", "way/hooks/x")
+
+
+@pytest.mark.parametrize("path", APART)
+def test_a_yes_to_all_edits_is_none_to_what_git_or_memdir_obeys(project: Path, path: str) -> None:
+    """S2, S15: a hook that git runs, a sub-agent's memory past its store. Asked each time, refused without a person."""
+    (project / ".git").mkdir(exist_ok=True)
+    (project / "way").symlink_to(project / ".git")
+    host, person = made(project, "session", "once", "session")
+    assert isinstance(judged(host, "Write", file_path="a.py", content="x"), Allow), "all edits here"
+    assert isinstance(judged(host, "Write", file_path=path, content="x"), Allow)
+    assert person.asked[1].choices == ("once", "no") and "+x" in person.asked[1].detail
+    assert isinstance(judged(host, "Write", file_path=str(project / path), content="x"), Deny), "each time"
+    assert isinstance(judged(host, "Write", file_path="git/b.memdir", content="x"), Allow) and len(person.asked) == 3
+    nobody, _ = made(project, allow=frozenset({"edits"}))
+    nobody._ask = None
+    assert isinstance(judged(nobody, "Write", file_path=path, content="x"), Deny)
+
+
 async def test_an_edit_beside_its_own_read_is_never_let_through_unasked(project: Path) -> None:
     """Calls of one reply run at the same time: what is at fault when it is judged may be none when it runs."""
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")

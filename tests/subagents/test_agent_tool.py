@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,40 @@ async def test_stopping_the_turn_stops_the_sub_agent_and_all_can_go_on(
         assert host.conversation.messages[-2].tool_results[0].is_error
         assert (await host.say("Go on?")).text == "Yes."
         assert [task for task in asyncio.all_tasks() if "Agent" in str(task.get_coro())] == []
+
+
+@pytest.mark.parametrize("way", ["stopped", "failed", "done"])
+async def test_what_a_run_cost_is_counted_however_it_ends(
+    server: ProviderServer, project: Path, tmp_path: Path, way: str
+) -> None:
+    """Each reply once: with one of the sub-agent's that came, the conversation has cost more than its own."""
+    define(tmp_path / "home/agents", OWN)
+    memory, _ = opened(project, ANTHROPIC, server)
+    told: list[int] = []
+    ends = {"stopped": Hang(says("Thinking " * 20), after_events=4), "failed": Refusal("bad_request", "no")}
+    looks = calls(("Grep", {"pattern": "x"}))
+    server.add(*scripted([hands_over(), says("Yes.")], [looks, ends.get(way, says("Done."))]))
+    async with host_of(memory, is_learning=False) as host:
+        spend = host._spend
+        host.agents._lent = replace(host.agents._lent, spend=lambda usage: (told.append(usage.output), spend(usage))[1])
+        loop = asyncio.get_running_loop()
+        server.on_hang = lambda: loop.call_soon_threadsafe(host.stop)
+        await host.say("Go.")
+    assert len(told) == (2 if way == "done" else 1) and all(told)
+
+
+async def test_last_words_that_are_blank_are_none(server: ProviderServer, project: Path, tmp_path: Path) -> None:
+    define(tmp_path / "home/agents", "name: fixer")
+    memory, _ = opened(project, ANTHROPIC, server)
+    wrote = calls(("Write", {"file_path": str(project / "new.py"), "content": "x"}))
+    blank = [wrote, says(" \n"), says(" \n"), says(" \n")]
+    server.add(*scripted([hands_over(agent="fixer"), hands_over(agent="fixer"), says("Well.")], blank))
+    person = Person(["once"])
+    async with host_of(memory, person) as host:
+        await host.say("Go.")
+    wrote_it, nothing = [fields for fields in person.heard("result") if not fields.get("agent")]
+    assert wrote_it["content"] == f"The sub-agent fixer is done. It changed {project / 'new.py'}."
+    assert nothing["is_error"] and "came to no end" in nothing["content"]
 
 
 async def test_a_long_answer_is_cut_and_an_endless_one_ended(

@@ -31,6 +31,8 @@ MAX_GLOBBED = 2_000  # names that a pattern may stand for, each looked at
 _FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow", "ls": "-[^-]*[LH]|--der"}
 _FOLLOWING |= dict.fromkeys(("grep", "egrep", "fgrep"), "-[^-]*R|--der") | dict.fromkeys(("rg", "fd"), "-[^-]*L|--fol")
 _FOLLOWING |= {"du": "-[^-]*[LDH]|--der"}
+# What lies in these is obeyed or remembered unasked, by git, memdir or a coding agent: no edit of the project's own.
+_APART = (".git", ".memdir", ".claude")
 READING = ("Read", "Grep", "Glob")
 WRITING = ("Write", "Edit")
 DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
@@ -124,11 +126,13 @@ class Permissions:
         if not _is_below(path, self.root):
             detail = diff_of(path, change.before, change.after)
             return Permission(call, f"{call.name} outside the project: {path}", detail, ("once", "no"))
-        if "edits" in self.session:
-            return Allow()
         shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self.root))
+        is_apart = any(part.casefold() in _APART for part in shown.split(os.sep))
+        if "edits" in self.session and not is_apart:
+            return Allow()
         verb = "Create" if change.before is None else "Change"
-        return Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after))
+        question = Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after))
+        return replace(question, choices=("once", "no")) if is_apart else question
 
     def _judge_command(self, call: ToolUse) -> Allow | Permission:
         command = str(call.input.get("command", ""))

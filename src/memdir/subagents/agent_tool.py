@@ -15,12 +15,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memdir.agent import Abort, Allow, Deny, HostFiles, Outcome, Tool, Toolbox, ToolContext, run_agent
+from memdir.agent import Abort, Allow, Deny, Outcome, Tool, Toolbox, ToolContext, run_agent
 from memdir.agent.gate import FILE_TOOLS, WRITING
 from memdir.agent.tools.tool import shortened, tool_spec
 from memdir.disk.safe_path import is_inside
 from memdir.errors import MemdirError, MemoryNotFound
-from memdir.model import CachePolicy, Request, SystemBlock, Usage
+from memdir.model import CachePolicy, Reply, Request, SystemBlock, Usage
+from memdir.model.careful import ask
 from memdir.model.job import ChatJob
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted, shown_line
@@ -93,7 +94,7 @@ class AgentTool:
             run = await _SubRun(self._lent, one).run(str(arguments["task"]))
         except MemdirError as error:
             return Outcome(f"The sub-agent {one.name} failed: {error.message}", is_error=True)
-        said = shortened(run.final_text, MAX_ANSWER)
+        said = shortened(run.final_text.strip(), MAX_ANSWER)
         if run.failure:
             words = f". Its last words: {said}" if said else ""
             return Outcome(f"The sub-agent {one.name} came to no end ({run.failure}){words}", is_error=True)
@@ -106,6 +107,22 @@ def _line(one: AgentDefinition) -> str:
         return f"- {one.name}: {shown_line(one.description)}"
     said = shown_line(one.description, room=MAX_QUOTED).replace('"', "'")
     return f'- {one.name}: came with the project, which says of it: "{said}"'
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A model each of whose replies is counted as it comes: a run that is stopped, or fails, has cost what it did."""
+
+    model: Model
+    spend: Callable[[Usage], None]
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        reply = await ask(self.model, request, on_text=on_text)
+        self.spend(reply.usage)
+        return reply
+
+    async def close(self) -> None:
+        """The model is the conversation's, and stays open."""
 
 
 class _SubRun:
@@ -135,7 +152,7 @@ class _SubRun:
             for message in await self._beginning(task):
                 chain.add(message)
             request = self._request(box, chain.messages, task)
-            model = await lent.model()
+            model = _Counted(await lent.model(), lent.spend)
             run = await run_agent(
                 *(request, model, box, self._gate(box.context)), max_turns=MAX_STEPS, abort=abort, on_message=keep
             )
@@ -143,17 +160,13 @@ class _SubRun:
             chain.transcript.close()
         if broken:
             raise broken[0]
-        lent.spend(run.usage)
         return run
 
     def _tools(self) -> Toolbox:
-        files = self._memory.files(self._lent.session) if self._memory else self._own_files()
+        session = self._lent.session  # without a memory none of its stores is one here, and the gate refuses them
+        files = self._memory.files(session) if self._memory else replace(session.files, stores=list)
         tools = [tool for tool in self._lent.tools if self._may_use(tool.spec.name)]
         return Toolbox(tools, ToolContext(self._lent.memory.layout.work_tree, files))
-
-    def _own_files(self) -> HostFiles:
-        """Files without any memory: what lies there is refused by the gate, and none is a store here."""
-        return replace(self._lent.session.files, stores=list)
 
     def _may_use(self, tool: str) -> bool:
         """What the definition says, and what it needs to keep a memory where it has one."""

@@ -28,7 +28,7 @@ from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import is_private
 from memdir.store.topic import Topic
-from memdir.store.trust import Trust, with_trust
+from memdir.store.trust import Trust, is_of_team, with_trust
 
 if TYPE_CHECKING:
     from memdir.layout import Layout, Place
@@ -127,10 +127,9 @@ def _sorted(
     taken, texts = Taken(), dict[str, bytes]()
     for key in snapshot.saved:
         data = snapshot.read(key)
-        kinds, told = secrets_in(key, data or b"")
-        if data is None or kinds:
-            why = f"it holds a secret: {told}" if kinds else "it is missing, too large, or no plain text"
-            taken.left_out[harmless_name(key, data or b"")] = why
+        if data is None or (why := _why_not(key, data)):
+            told = why if data is not None else "it is missing, too large, or no plain text"
+            taken.left_out[harmless_name(key, data or b"")] = told
             continue
         theirs, present = _as_theirs(data), here(key)
         if present is not None:
@@ -142,6 +141,16 @@ def _sorted(
             texts[key] = theirs
             taken.added.append(key)
     return taken, texts
+
+
+def _why_not(key: str, data: bytes) -> str:
+    """Why a file is no memory of a sub-agent's; empty for one that is."""
+    if is_of_team("", key):
+        return "it would be the team's"
+    if key.casefold().startswith("logs/"):
+        return "it would be a daily log, which is no memory"
+    kinds, told = secrets_in(key, data)
+    return f"it holds a secret: {told}" if kinds else ""
 
 
 def _as_theirs(data: bytes) -> bytes:
@@ -194,7 +203,7 @@ def _write_snapshot(
     with _held(root, folder, NOTE, create=True) as path:
         write_bytes_atomic(path, f"{encode({'updatedAt': updated, 'files': listed})}\n".encode())
     known = _synced(store.place)[1]  # and what one that was cut short left lying
-    for key in sorted({*(before.saved if before else ()), *filter(is_key, known)} - files.keys()):
+    for key in sorted({*(before.saved if before else ()), *known} - files.keys()):
         with suppress(FileNotFoundError), _held(root, folder, key) as path:
             delete_file(path)
     _note_sync(store.place, _seconds(updated) or now, {*known, *files})
@@ -215,10 +224,9 @@ def _to_share(store: MemoryStore, taken: Taken) -> Iterator[tuple[str, tuple[byt
             taken.left_out[harmless_name(key)] = "its name is no plain one"
             continue
         data = store.read_bytes(key) or b""
-        kinds, told = secrets_in(key, data)
-        if kinds or is_private(data) or not _is_text(data):
-            why = f"it holds a secret: {told}" if kinds else "it is about a person" if is_private(data) else "no text"
-            taken.left_out[harmless_name(key, data)] = why
+        why = _why_not(key, data) or ("it is about a person" if is_private(data) else "")
+        if why or not _is_text(data):
+            taken.left_out[harmless_name(key, data)] = why or "no text"
             continue
         yield key, (_as_shared(data), header.mtime)
 
@@ -259,7 +267,8 @@ def _synced(place: Place) -> tuple[float, frozenset[str]]:
     if not isinstance(note, dict):
         return 0.0, frozenset()
     keys = note.get("files")
-    return _seconds(note.get("updatedAt")) or 0.0, frozenset(keys if isinstance(keys, list) else ())
+    known = [key for key in keys if isinstance(key, str) and is_key(key)] if isinstance(keys, list) else []
+    return _seconds(note.get("updatedAt")) or 0.0, frozenset(known)
 
 
 def _note_sync(place: Place, updated: float, keys: set[str]) -> None:
