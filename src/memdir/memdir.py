@@ -549,6 +549,15 @@ class MemDir:
         roots = [store.root for store in self.learning_stores()]
         return DocShelf(self.store_for("docs"), self.layout.work_tree, roots)
 
+    @property
+    def keeps_docs(self) -> bool:
+        """Whether magic docs are kept up to date, by the settings as they are now: a running conversation takes up what
+        a person switches on or off meanwhile (M2)."""
+        try:
+            return load_settings(self.environment, self.layout, flags=self._flags).magic_docs
+        except MemdirError:  # a file of settings that somebody is at
+            return self.settings.magic_docs
+
     def _side(self, scope: str) -> Side:
         """A scope as the histories of both sides of a move know it."""
         from memdir.store.move import Side

@@ -279,7 +279,7 @@ class Session:
         if turn.reply.tool_uses:
             return
         self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
-        if settings.magic_docs and not turn.is_subagent:
+        if not turn.is_subagent and self._memory.keeps_docs:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
             return
@@ -313,7 +313,8 @@ class Session:
     async def update_docs(self, messages: Sequence[Message]) -> None:
         """Bring the magic docs that such a conversation read up to date from it, when it has come to a reply (M2)."""
         last = next((one for one in reversed(messages) if not one.is_meta), None)
-        if self._memory.settings.magic_docs and last is not None and last.role == "assistant" and not last.tool_uses:
+        is_reply = last is not None and last.role == "assistant" and not last.tool_uses
+        if is_reply and self._memory.keeps_docs:
             await self.magic_docs.update(messages)
 
     async def dream_if_due(self) -> None:

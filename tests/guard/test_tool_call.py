@@ -253,6 +253,23 @@ def test_other_tools_are_known_by_their_own_names() -> None:
     assert call.breaches("*", "main")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": [{"command": "git push --force"}]},
+        {"command": [{"text": "git push --force"}]},
+        {"command": ["ls", {"cmd": ["git", "push", "--force"]}]},
+        {"command": [["git", "push", "--force"]]},
+        {"command": {"run": {"line": "git push --force"}}},
+        {"args": {"Command": ["git", "push", "--force"]}},
+        {"steps": [{"script": "ls"}, {"script": "git push --force"}]},
+    ],
+)
+def test_a_command_is_found_however_deep_it_lies(given: dict[str, object]) -> None:
+    assert ToolCall("Bash", given).breaches("shell", "git push --force")
+    assert not ToolCall("Bash", given).breaches("shell", "git pull")
+
+
 def test_what_is_no_call_at_all_breaks_nothing() -> None:
     for given in (None, 3, [], "git push --force", {"command": None}, {"command": {"a": [[[]]]}}):
         ToolCall("", given).breaches("shell", FORCE)

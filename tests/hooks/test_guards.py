@@ -293,6 +293,18 @@ def test_an_mcp_client_hears_of_guards_and_sets_none(rule: str, memdir: Memdir, 
     assert [one.line for one in held_guards(open_memory(project))] == [GUARD]
 
 
+def test_a_guard_beyond_those_that_are_asked_is_told(
+    rule: str, memdir: Memdir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.guard.held.MAX_GUARDS", 1)
+    memdir("guard", "add", rule, GUARD)
+    memdir("remember", "Never use tabs in Python files.", "--type", "feedback")
+    done = memdir("guard", "add", "tabs", "warn text(tab*)")
+    assert "does not hold: no more than" in done.out + done.err
+    told = json.loads(memdir("guard", "list", "--json").out)
+    assert len(told["guards"]) == 1 and "no more than" in told["notHolding"][0]["reason"]
+
+
 def test_what_is_imported_leaves_its_guards_behind(rule: str, memdir: Memdir, tmp_path: Path, project: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()

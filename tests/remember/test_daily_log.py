@@ -536,6 +536,20 @@ async def test_a_dream_cannot_change_a_log_nor_give_a_stranger_s_line_trust(home
     assert "trust: web" in made.read_text() and "type:" not in made.read_text(), "no rule of the user's"
 
 
+async def test_lines_whose_only_drafts_are_refused_are_not_sent_again(home: Home) -> None:
+    """B2: they stay in the log; a dry run settles nothing."""
+    home.open().start()
+    line = line_for(home, "The staging server is called marigold.")
+    text = topic("Staging", f"The staging server is called marigold, its key is {github_token()}.", "project")
+    steps = remembers(home, "project_staging.md", text)
+    assert isinstance(await home.dreams(steps, is_dry=True), NotDreamt)
+    assert LogNews(home.open().store).lines == (line,)
+    assert isinstance(await home.dreams(steps), NotDreamt)
+    home.clock.now += 86400
+    assert LogGates(home.open().store, lambda: "", home.clock).check() == NotDue("no_lines")
+    assert line.rendered in (home.root / DAY).read_text() and home.memories() == []
+
+
 async def test_what_was_forgotten_does_not_come_back_from_the_log(home: Home, memdir: Memdir) -> None:
     await home.says("s1", BILLING)
     home.clock.now += 86400

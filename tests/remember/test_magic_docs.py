@@ -20,6 +20,7 @@ from memdir.model.ledger import Spent
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, calls, says
 from memdir.remember.doc_sources import files_read
+from memdir.remember.magic_docs import MAX_DOCS
 from memdir.transcript.message import Message, ToolResult, ToolUse, user
 from tests.conftest import Events
 from tests.remember.doc_talk import BODY, CHANGED, DECIDED, DOC, HEAD, ByJob, Chat
@@ -285,6 +286,54 @@ async def test_a_doc_without_header_or_file_is_unregistered_until_it_is_read_aga
     await talk.says("And once more.")
     assert "PostgreSQL" in doc.read_text()
     await talk.memory.close()
+
+
+async def test_a_doc_beyond_the_eighth_is_told(chat: Callable[..., Chat], project: Path, events: Events) -> None:
+    """M2: nothing is dropped without a word."""
+    talk, names = chat(), [f"{number}.md" for number in range(MAX_DOCS + 1)]
+    for name in names:
+        (project / name).write_text(HEAD + BODY)
+        await talk.reads(name)
+    await talk.says("Thanks.")
+    assert list(talk.session.state.docs) == names[:MAX_DOCS]
+    told = [one.fields["file"] for one in events.events if one.fields.get("skipped") == "too_many"]
+    assert told == names[MAX_DOCS:]
+    await talk.memory.close()
+
+
+async def test_a_doc_that_cannot_be_read_just_then_is_tried_again_with_the_next_reply(
+    chat: Callable[..., Chat], doc: Path, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M2: and what was said meanwhile is in it."""
+    talk = chat()
+    await talk.reads(DOC)
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("memdir.store.magic_doc.read_with_status", fails)
+        await talk.says(DECIDED)
+    assert doc.read_text() == HEAD + BODY and skipped(events)[0].startswith("failed: ")
+    await talk.says("Thanks. Please look at the tests next.")
+    assert "PostgreSQL 17" in doc.read_text()
+    await talk.memory.close()
+
+
+async def test_a_running_conversation_takes_up_what_is_switched_on_and_off(project: Path, doc: Path) -> None:
+    """M2: a doc that was read before is known then."""
+    memory = open_memory(project, model=ByJob(BuiltinModel()))
+    talk, elsewhere = Chat(memory), memory.layout.local_settings
+    await talk.reads(DOC)
+    await talk.says("Hello there.")
+    for value, said in (("true", DECIDED), ("false", CHANGED)):
+        Path(elsewhere).parent.mkdir(parents=True, exist_ok=True)
+        Path(elsewhere).write_text(f'{{"magicDocs": {value}}}')
+        await talk.says(said)
+        assert "PostgreSQL 17" in doc.read_text()
+    Path(elsewhere).write_text('{"magicDocs": tr')
+    await talk.says("A file that somebody is at breaks nothing.")
+    await memory.close()
 
 
 async def test_what_is_no_plain_file_of_the_project_is_left_alone(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, SecretRefused
+from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape, SecretRefused
 from memdir.store.history import Origin
 from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
 from tests.store.killed_doc import AFTER, BEFORE, made, shelf_in, update
@@ -206,3 +206,28 @@ def test_what_came_back_into_the_file_and_was_not_recorded_any_more_is_recorded_
     assert path.read_bytes() == BEFORE == shelf.store.read_bytes("docs/x.md")
     with pytest.raises(MemoryNotFound):
         shelf.undo()
+
+
+OBEYED = (
+    *("AGENT.md", "Agent.md", "CONVENTIONS.md", "docs/conventions.md", "AGENTS.local.md", "Claude.team.md", "WARP.md"),
+    *("commands/deploy.md", "plugins/x/commands/deploy.md", "Commands/a/b.md", "agents/reviewer.md", "skills/x/how.md"),
+    *("docs/style.instructions.md", "deploy.prompt.md", "rules/style.md", "prompts/x.md", "AGENT .md"),
+)
+
+
+@pytest.mark.parametrize("name", OBEYED)
+def test_a_file_that_agents_obey_is_never_a_doc(tmp_path: Path, name: str) -> None:
+    """M1: neither when it is read, nor where a session knows it as one already."""
+    shelf, path = shelf_in(tmp_path), tmp_path / "tree" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(BEFORE)
+    with pytest.raises(PathEscape):
+        shelf.key_of(str(path))
+    with pytest.raises(PathEscape):
+        shelf.update(MagicDoc(name, str(path), BEFORE, b"", "T", ""), AFTER, Origin(UPDATED))
+    assert path.read_bytes() == BEFORE
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/commands.md", "docs/agents-we-use.md", "notes/prompting.md"])
+def test_a_document_about_them_is_one_as_any_other(tmp_path: Path, name: str) -> None:
+    assert shelf_in(tmp_path).key_of(str(tmp_path / "tree" / name)) == name

@@ -276,7 +276,7 @@ class ChatHost:
         """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
         thing."""
         is_learning = self.session.is_on and self.options.is_learning
-        if is_learning and not (self._has_hinted or self.memory.settings.magic_docs) and _MAGIC_DOC.match(content):
+        if is_learning and not self._has_hinted and _MAGIC_DOC.match(content) and not self.memory.keeps_docs:
             self._has_hinted = True
             self._emit("notice", text=MAGIC_DOC_HINT)
 

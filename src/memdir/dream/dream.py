@@ -189,6 +189,8 @@ class Dreamer:
         kept = self._keep_aside([*given_up, *rules.spare_memories(workspace)])
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
+            if news is not None and not is_dry and not is_cut_short and lock.is_mine():
+                news.settle()  # the same lines would be refused again, turn after turn (B2); they stay in the log
             return NotDreamt("; ".join(refused), kept)
         derived = trace_sources(workspace, rules, log)
         proposal = DreamReport(tuple(workspace.changed()), (), report.run.final_text, report, True, refused, kept)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from memdir.errors import BadMemoryFile, MemoryNotFound
-from memdir.guard.held import SCOPES, breached, forget_kept, held_guards
+from memdir.guard.held import SCOPES, TOO_MANY, breached, forget_kept, held_guards
 from memdir.guard.tool_call import ToolCall
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
@@ -54,6 +54,8 @@ class GuardAdd:
         if options.json:
             return int(context.print_json({"file": found.key, "scope": scope, "guard": str(guard)}))
         context.terminal.line(f"{context.terminal.bold('Set')} {guard} on {shown_line(found.key)}")
+        for one in (one for one in _not_holding(memory) if one["reason"] == TOO_MANY):
+            context.note(f"{shown_line(one['file'])} does not hold: {TOO_MANY}")
         context.note("agents ask before their tools once they are attached: `memdir attach`, again for a first guard")
         return 0
 
@@ -174,14 +176,14 @@ def _save(memory: MemDir, scope: str, found: Memory, data: bytes) -> Memory:
 
 def _not_holding(memory: MemDir) -> list[dict[str, str]]:
     """What a file says of a guard and why that does not hold."""
-    found = []
+    found, held = [], {(one.scope, one.key) for one in held_guards(memory)}
     for scope in SCOPES:
         foreign = "" if memory.is_own_place(scope) else "its directory lies in the project"
-        known = memory.guards(scope)
+        known = dict.fromkeys(memory.guards(scope), TOO_MANY)
         for header in memory.list(scope=scope):
-            if GUARD_FIELD not in header.fields or header.key in known:
+            if GUARD_FIELD not in header.fields or (scope, header.key) in held:
                 continue
-            reason = foreign or why_not(header, key=header.key, scope=scope)
+            reason = foreign or why_not(header, key=header.key, scope=scope) or known.get(header.key, "")
             told = {} if reason else {"command": what_sets(header.key, header.fields[GUARD_FIELD], scope)}
             found.append({"file": header.key, "scope": scope, "reason": reason or NOT_SET, **told})
     return found

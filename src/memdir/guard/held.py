@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_KEPT_BYTES = 1 << 20
 MAX_GUARDS = 100  # that are asked before a tool; a person sets a few
+TOO_MANY = f"no more than {MAX_GUARDS} guards are asked; `memdir guard remove` makes room"
 MAX_SESSIONS = 16  # that were looked for since something changed
 MAX_RULE = 600  # characters of a rule, and of its reason
 SCOPES = ("project", "user")

@@ -13,7 +13,7 @@ from memdir.guard.shell_words import commands_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memdir.guard.shell_words import ShellCommand
 
@@ -104,7 +104,7 @@ class ToolCall:
         """Whether one of the commands that a shell is given has the words of a pattern."""
         words = pattern.split()
         if self._lines is None:
-            self._lines = [_ShellText(text) for text in self._values(_COMMANDS, is_line=True)]
+            self._lines = [_ShellText(text) for text in self._typed()]
         for line in self._lines:
             if not _may_have(words, line.plain):
                 continue
@@ -162,16 +162,23 @@ class ToolCall:
     def _texts(self) -> Iterator[str]:
         return (text for _, text in _walk(self._given))
 
-    def _values(self, names: Sequence[str], *, is_line: bool = False) -> Iterator[str]:
-        """What the call is given under these names, wherever; a list of words as the line that it is."""
-        given: Mapping[str, object] = self._given
-        for name, value in given.items() if is_line else ():
-            if name.lower() in names and isinstance(value, list):
-                yield " ".join(_quoted(word) for word in value if isinstance(word, str))
-                names = [one for one in names if one != name.lower()]
-        for name, text in _walk(given):
-            if name.lower() in names:
-                yield text
+    def _values(self, names: Sequence[str]) -> Iterator[str]:
+        """What the call is given under these names, wherever."""
+        return (text for name, text in _walk(self._given) if name.lower() in names)
+
+    def _typed(self) -> Iterator[str]:
+        """What a shell is given: all that stands in a command, however deep; a list of words as the line it is."""
+        left: list[tuple[bool, object]] = [(False, self._given)]
+        while left:
+            is_typed, value = left.pop()
+            if isinstance(value, dict):
+                left += [(is_typed or str(name).lower() in _COMMANDS, one) for name, one in value.items()]
+            elif isinstance(value, list):
+                if is_typed:
+                    yield " ".join(_quoted(word) for word in value if isinstance(word, str))
+                left += [(is_typed, one) for one in value if not isinstance(one, str)]
+            elif is_typed and isinstance(value, str):
+                yield value
 
 
 def fits(pattern: str, text: str) -> bool:

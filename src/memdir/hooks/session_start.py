@@ -73,17 +73,12 @@ def _indexes(memory: MemDir, room: int, without: Sequence[str]) -> list[str]:
 
 def _state(memory: MemDir, places: list[Place]) -> str:
     """What the text depends on: an index or a folder that changed has another time."""
+    from memdir.disk.plain_file import stamp_of
+
     team = memory.place.team()
     paths = [team.root, team.index, *(path for place in places for path in (place.root, place.index))]
     told = [__version__, str(memory.settings.skip_index), str(memory.has_team), memory.place.root]
-    for path in (*paths, memory.layout.prompts):
-        try:
-            status = os.stat(path)
-        except OSError:
-            told.append("-")
-        else:
-            told.append(f"{status.st_mtime_ns}.{status.st_size}")
-    return " ".join(told).replace("\n", " ")
+    return " ".join((*told, *map(stamp_of, (*paths, memory.layout.prompts)))).replace("\n", " ")
 
 
 def _kept(place: Place, name: str, state: str) -> str:

@@ -72,10 +72,6 @@ def _end(stop: threading.Event, threads: set[threading.Thread]) -> None:
         thread.join(max(0.0, deadline - time.monotonic()))
 
 
-def _ours(text: str) -> HostMessage:
-    return user(text, is_meta=True)
-
-
 class Prefetch:
     """A recall in flight: opening, choosing and reading happen in a thread, showing is left to whoever takes it. With
     nothing to open, as where memory is off, it finds nothing."""
@@ -88,7 +84,7 @@ class Prefetch:
         *,
         shown: Shown | None = None,
         recent_tools: Sequence[str] = (),
-        as_message: Callable[[str], HostMessage] = _ours,
+        as_message: Callable[[str], HostMessage] = lambda text: user(text, is_meta=True),
     ) -> None:
         self._open_recaller = open_recaller
         self._recaller: Recaller | None = None

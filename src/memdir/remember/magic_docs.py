@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from memdir.agent.gate import WRITING, SingleFileGate
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.disk.lock import locked
-from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError, MemoryNotFound, PathEscape
+from memdir.errors import BadMemoryFile, DiskError, EditConflict, LockBusy, MemdirError, MemoryNotFound, PathEscape
 from memdir.events import doc_updated, tell
 from memdir.model.job import DocJob, minute_of
 from memdir.model.model import Model, Request
@@ -146,9 +146,14 @@ class MagicDocs:
         for path, is_marked in files_read([one for one in new if not one.is_off]):
             try:
                 key = self.shelf.key_of(path)
-                if key not in docs and len(docs) < MAX_DOCS:
+                if key in docs:
+                    continue
+                with suppress(DiskError):  # what cannot be read just now is tried again with each reply
                     self.shelf.read(key)
+                if len(docs) < MAX_DOCS:
                     docs[key] = ""
+                else:
+                    self._skip(key, "too_many")
             except MemdirError as error:
                 if is_marked:  # it says that it is one
                     self._skip(shown_line(path), error.message)

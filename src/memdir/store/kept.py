@@ -230,7 +230,8 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
         return "kept"
     named, named_now = _first_words(unit.text, other.text)
     missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
-    counts = [(sum(map(kind, missing)), sum(map(kind, gained))) for kind in (_is_number, _is_name)]
+    numbers = [sum(map(_is_number, some)) for some in (missing, gained)]
+    counts = [numbers, [len(missing) - numbers[0], len(gained) - numbers[1]]]
     if all(old <= new for old, new in counts):
         return "gone"
     return "past" if any(old and new for old, new in counts) else "kept"
@@ -250,10 +251,6 @@ def _first_words(one: str, other: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def _is_number(fact: str) -> bool:
     return fact[:1].isdigit()
-
-
-def _is_name(fact: str) -> bool:
-    return not _is_number(fact)
 
 
 def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Topic) -> bool:

@@ -41,6 +41,14 @@ _ITALICS = re.compile(
     rb"(?:[ \t]*\r?\n)?[ \t]*(?P<mark>[_*])(?![_*\s])(?P<text>[^\r\n]*[^\s_*])(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
 _FENCED = re.compile(rb"```\w*\r?\n(#[ \t]+MAGIC DOC:.*)\r?\n```", re.DOTALL | re.IGNORECASE)  # around the whole of it
+# What agents obey for its folder or its name, beside the names that no memory may have.
+_OBEYED = re.compile(
+    r"(?:.*/)?(?:"
+    r"(?:agents|chatmodes|commands|instructions|microagents|output-styles|prompts|rules|skills|steering|subagents)/.*"
+    r"|(?:agents?|amp|claude|codex|conventions|copilot|crush|cursor|gemini|goose|instructions|opencode|prompts?|qwen"
+    r"|replit|rules|skill|warp|windsurf)\.(?:[^/]*\.)?md"
+    r"|[^/]*\.(?:agent|chatmode|instructions|mode|prompt|rules)\.md)"
+)
 _OUTSIDE_REMEDY = "A magic doc is a plain file of the project, reached by no link"
 
 
@@ -117,6 +125,13 @@ class MagicDoc:
             )
 
 
+def _unobeyed(key: str) -> str:
+    """The key of a file that no agent takes for instructions or a command; PathEscape for one that some do."""
+    if _OBEYED.fullmatch(key.casefold().replace(" ", "")):
+        raise PathEscape(f"{key} is left alone: agents obey files of that name", remedy="Keep the document elsewhere")
+    return key
+
+
 def _ended_like(text: bytes, draft: bytes) -> bytes:
     """A draft with the line endings of the text that it changes, where that has one kind."""
     lone = text.replace(b"\r\n", b"").count(b"\n")
@@ -142,7 +157,7 @@ class DocShelf:
         root = next((root for root in roots if full.startswith(root.rstrip(os.sep) + os.sep)), None)
         if root is None or any(is_inside(full, folder) for folder in self.kept_out):
             raise PathEscape(f"{path} is not one of the project's own files", remedy=_OUTSIDE_REMEDY)
-        return check_key(os.path.relpath(full, root).replace(os.sep, "/"))
+        return _unobeyed(check_key(os.path.relpath(full, root).replace(os.sep, "/")))
 
     def read(self, key: str) -> MagicDoc:
         """A doc as it is now. MemoryNotFound where there is none any more, or its header is gone; PathEscape and
@@ -168,7 +183,7 @@ class DocShelf:
     def update(self, doc: MagicDoc, after: bytes, origin: Origin) -> Commit | None:
         """Write what became of a doc, and note both texts in the history. EditConflict where somebody changed the file
         since it was read: theirs stays."""
-        self._note(doc.key, doc.text)
+        self._note(_unobeyed(doc.key), doc.text)
         self.store.history.keep([after])  # so that what is left of it beside the file is known as ours
         self._put(doc.key, doc.text, after)
         with self.store.changing(origin, f"update {doc.key}") as change:

@@ -54,7 +54,7 @@ LOOK = "Look at @billing.md. "
 APART = {
     "names": [f"{LOOK}We decided to use {one}." for one in ("PostgreSQL", "Kafka", "Redis")],
     "versions": [f"We decided to use {one}." for one in ("PostgreSQL 18 for bills", "Kafka 4 for events", "Redis 8")],
-    "one name, two uses": [f"We decided to use PostgreSQL 17 for {one}." for one in ("billing", "sessions")],
+    "one name, two uses": [f"We decided to use PostgreSQL 17 for the {one}." for one in ("audit log", "session cache")],
     "other words": [f"{LOOK}{one}" for one in ("We chose Redis.", "We are going with Postgres.")],
     "German": [f"Wir haben uns für {one} entschieden." for one in ("PostgreSQL", "Kafka")],
     "things by number": [f"We decided that gadget {one} ships in crates because of weight." for one in ("07", "11")],
