@@ -229,11 +229,14 @@ class MemDir:
         has other sources in the same sentence, is pinned or carries a guard is only told, unless `derived`, or for the
         files of these names (`also`).
         MemoryNotFound where no memory ever came from there."""
-        from memdir.remember.purge import PurgeReport, carry_out, plan_purge
+        from memdir.remember.purge import PurgeReport, carry_out, left_to_people, plan_purge
         from memdir.remember.purge_source import asked_for, leave_alone, named
         from memdir.store.line_origins import trace_origins
 
         self._open_for_writing("project")
+        if scope == "docs":
+            told = "magic docs are files of yours, which no purge changes"
+            raise UsageError(told, remedy="`memdir log --scope docs` tells which update to take back")
         places, sides = self._origins(scope)
         trace_origins(sides, opener=self._side_named, on_progress=on_progress)
         known = {one for side in sides.values() for one in side.known}
@@ -244,7 +247,8 @@ class MemDir:
         if not is_dry:  # first the conversation: whoever is killed here calls again
             leave_alone(found, conversations, self.layout)
             carry_out(planned, found, self.store)
-        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry)
+        left = left_to_people(planned, found, self.layout, self.store_for("docs"))
+        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry, tuple(left))
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
         """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this

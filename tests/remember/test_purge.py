@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import DreamReport
-from memdir.errors import MemoryNotFound
+from memdir.errors import MemoryNotFound, UsageError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.remember.purge import PurgeReport
@@ -27,6 +27,7 @@ from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
+from memdir.subagents.snapshots import take_snapshot
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from tests.conftest import Clock, Events, Ran
@@ -469,6 +470,31 @@ for number in range(25):
     left = SessionState.load("monday", memory.layout)
     assert other.returncode == 0 and left.extract_cursor == f"m{number}"
     assert left.unheard == {f"p{one}" for one in range(25)}
+
+
+def test_documents_and_snapshots_that_may_say_it_are_named_and_left_to_the_person(
+    memory: MemDir, memdir: Memdir, project: Path
+) -> None:
+    doc = project / "billing.md"
+    before = f"# Magic doc: Billing\n\n{TABS}\n"
+    doc.write_text(before)
+    shelf = memory.magic_docs()
+    after = f"{before}{FRIDAY}\n"
+    shelf.update(shelf.read("billing.md"), after.encode(), Origin("doc", session="monday"))
+    agent = memory.store_for("agent-project:rev")
+    wrote(agent, "port.md", topic("Port", WINDOW, "project"), learned("monday"))
+    take_snapshot(memory.layout, agent, now=memory.clock())
+    shared = Path(memory.layout.agent_snapshot("rev"), "port.md")
+    assert WINDOW in shared.read_text()
+    with pytest.raises(UsageError, match="no purge changes"):
+        memory.purge("monday", scope="docs")
+    told = memdir("purge", "--source", "monday").out
+    assert f"{doc} may say it still" in told and f"{shared} may say it still" in told
+    assert doc.read_text() == after
+    again = memdir("purge", "--source", "monday").out
+    assert "Nothing is left in memory" in again and str(doc) in again
+    take_snapshot(memory.layout, agent, now=memory.clock() + 1)
+    assert not shared.exists(), "there is nothing to share any more, and so nothing is shared"
 
 
 KILLED = """

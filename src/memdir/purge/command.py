@@ -18,7 +18,8 @@ MAX_SHOWN = 200  # characters of each
 class PurgeCommand:
     """Remove what came from a session, a page or a teammate, and what dreams and updates made from it, in every scope:
     the project, the team (for all of it, with the next sync), yours for all projects, sub-agents, daily logs. What came
-    from elsewhere stays, sentence by sentence, and nothing of it is learned or dreamt again.
+    from elsewhere stays, sentence by sentence. What went is not learned or dreamt again, and of a session nothing else.
+    Documents and snapshots of the project that may say it still are named.
 
     What cannot be told apart, or was changed by hand, is pinned, or carries a guard, is shown and asked about; where
     nobody can be asked it stays, and the exit status is 1, unless --derived says that it goes as well. `memdir undo`
@@ -73,7 +74,8 @@ def _also(held: Sequence[PurgedFile], context: Any) -> list[str]:
 def _tell(report: PurgeReport, context: Any) -> None:
     terminal, source = context.terminal, shown_line(f"{report.source.kind} {report.source.name}")
     if not report.files and not report.held:
-        terminal.line(f"Nothing is left of what came from {source}.")
+        terminal.line(f"Nothing is left {'in memory ' if report.not_ours else ''}of what came from {source}.")
+        _tell_not_ours(report, context)
         return
     verb = "Would remove" if report.is_dry else "Removed"
     total = counted(sum(len(one.lines) for one in report.files), "sentence")
@@ -86,7 +88,16 @@ def _tell(report: PurgeReport, context: Any) -> None:
     for one in report.held:
         terminal.line(terminal.style(f"  {shown_line(one.name)} stays: {one.held_because}", "yellow"))
         _show_lines(one, context)
+    _tell_not_ours(report, context)
     _tell_next(report, context)
+
+
+def _tell_not_ours(report: PurgeReport, context: Any) -> None:
+    for path in report.not_ours:
+        context.terminal.line(context.terminal.style(f"  {shown_line(path)} may say it still", "yellow"))
+    if report.not_ours:
+        context.note("look at these: `memdir log --scope docs` and `memdir undo ID --scope docs` take back what a")
+        context.note("conversation changed in a document; `memdir agents snapshot NAME` shares without what is gone")
 
 
 def _tell_next(report: PurgeReport, context: Any) -> None:
@@ -114,6 +125,7 @@ def _plain(report: PurgeReport) -> dict[str, object]:
         "source": report.source.name,
         "files": [{**_plain_file(one), "kept": one.kept, "renamed": one.renamed or None} for one in report.files],
         "held": [{**_plain_file(one), "because": one.held_because} for one in report.held],
+        "notOurs": list(report.not_ours),
         "dryRun": report.is_dry,
     }
 

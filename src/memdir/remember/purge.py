@@ -7,19 +7,24 @@ itself; a sentence that has another source as well, and what a person pinned or 
 from __future__ import annotations
 
 import functools
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
+from memdir.disk.plain_file import read_if_plain
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, has_link_below
 from memdir.errors import EditConflict, MemdirError
+from memdir.layout import Layout
 from memdir.remember.purge_source import PurgeSource, SourceTest
 from memdir.store.gone import PURGED
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Origin
 from memdir.store.index import Entry, Index
-from memdir.store.line_origins import Causes, FileOrigins, Told
+from memdir.store.line_origins import Causes, FileOrigins, Told, sentences_told
 from memdir.store.log_lines import log_day, log_lead
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
@@ -27,6 +32,7 @@ from memdir.text.sentences import CLAUSES, bounds, sentences_of
 from memdir.text.stems import terms_in
 
 _HANDS = ("cli", OUTSIDE, "review", "host")  # what the history calls people, and whom it does not know
+MAX_SHARED = 500  # files of a snapshot that are looked at
 _NOTHING = re.compile(
     r"^[\s>*+#_-]*(?:\d+[.)]\s*)?(?:\*\*[^*\n]{1,40}\*\*:?)?[\s;–—:,-]*$"
 )  # a line of marks and a label
@@ -59,6 +65,7 @@ class PurgeReport:
     files: tuple[PurgedFile, ...]
     held: tuple[PurgedFile, ...]
     is_dry: bool = False
+    not_ours: tuple[str, ...] = ()  # files of the project that may say it, and are left to a person: docs, snapshots
 
 
 @dataclass(frozen=True)
@@ -156,6 +163,27 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, project: Memory
                 if not log_day(key):  # which is no memory, and has no line in the index
                     entry = entry_for(new, Topic(one.after)) if one.after is not None else None
                     change.edit_index(_index_edit(key, entry), key=prefix + INDEX_NAME)
+
+
+def left_to_people(planned: Sequence[PurgePlan], source: PurgeSource, layout: Layout, docs: MemoryStore) -> list[str]:
+    """The files of the project that may still say what goes: magic docs that were updated from the session, and what
+    was shared of a sub-agent's memory."""
+    found = {}
+    if source.kind == "session" and docs.history.is_readable:
+        commits = [one for one in docs.history.log() if one.trailers.get("Session") == source.name]
+        found = {os.path.join(layout.work_tree, file.path): None for one in commits for file in one.files}
+    for one in planned:
+        folder = layout.agent_snapshot(one.store.place.agent) if one.store.place.agent else ""
+        is_safe = folder and not has_link_below(layout.work_tree, folder)  # a stranger may have put it there
+        for path in islice(_files_below(folder), MAX_SHARED) if is_safe else ():
+            data = read_if_plain(path, MAX_MEMORY_BYTES) or b""
+            if not set(one.told.lines).isdisjoint(sentences_told(data, "")):
+                found[path] = None
+    return [path for path in found if os.path.isfile(path)]
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    return (os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md"))
 
 
 def _index_edit(key: str, entry: Entry | None) -> Callable[[Index], Index]:

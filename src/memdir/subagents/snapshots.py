@@ -177,7 +177,7 @@ def take_snapshot(layout: Layout, store: MemoryStore, *, now: float, is_dry: boo
         told = f"the project has a snapshot of {name} that was not taken up here"
         raise EditConflict(told, remedy=f"`memdir agents take {name}` takes it up, then take yours")
     files = dict(_to_share(store, taken))
-    if not files:
+    if not files and not (before and before.saved):  # else what was shared of it goes
         raise MemoryNotFound(
             f"there is nothing of {name} to share",
             remedy="; ".join(f"{key}: {why}" for key, why in taken.left_out.items()),
