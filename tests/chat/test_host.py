@@ -13,12 +13,13 @@ import pytest
 from memdir import open_memory
 from memdir.chat.host import ChatHost, HostOptions
 from memdir.dream.dream_lock import last_dream
+from memdir.errors import DiskError
 from memdir.transcript import user
 from tests.chat.hosts import QUIET, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
-from tests.provider_server.script import Body
+from tests.provider_server.script import Body, Outcome
 
 FIXED = ("system", "instructions", "tools")  # what stands before the messages, in one dialect or another
 FROZEN = "Deploys are frozen until 2027-03-01, because the auditors are in the house."
@@ -228,6 +229,51 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
         assert host.assembly.context.text.startswith("The project lies in")
 
 
+async def test_a_compaction_that_begins_a_turn_is_stopped_and_what_was_said_stays(
+    server: ProviderServer, project: Path
+) -> None:
+    """X9, J1."""
+    memory, _ = opened(project, ANTHROPIC, server, **{"model.contextTokens": "20000"})
+    hung, loop = asyncio.Event(), asyncio.get_running_loop()
+    server.on_hang = lambda: loop.call_soon_threadsafe(hung.set)
+    replies = [says("reply " * 900) for _ in range(14)]
+
+    def behind(body: Body) -> Outcome:
+        return Hang(says("Never.")) if "[memdir job: compact" in str(body) else says("Nothing to save.")
+
+    server.add(*script(*replies, forks=behind))
+    async with host_of(memory) as host:
+        for number in range(14):
+            turn = asyncio.create_task(host.say(f"Part {number}. {'text ' * 800}"))
+            waiting = asyncio.create_task(hung.wait())
+            await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if hung.is_set():
+                break
+        host.stop()
+        assert (await turn).ending == "stopped"
+        said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]
+        assert said[-1].startswith(f"Part {number}.")
+
+
+async def test_a_disk_that_refuses_what_was_said_is_a_failure_that_is_told(
+    server: ProviderServer, project: Path
+) -> None:
+    """J1: nothing goes on that is not written down, and nothing of an earlier turn is told as said."""
+    memory, _ = opened(project, ANTHROPIC, server)
+    server.add(*script(says("One.")))
+    person = Person()
+    async with host_of(memory, person) as host:
+        await host.say("Hello!")
+        await host.clear()
+        assert host.conversation.messages == ()
+        os.makedirs(memory.layout.session(host.session.id))
+        end = await host.say("Hello again!")
+        assert (end.ending, end.text) == ("failed", "") and isinstance(end.failure, DiskError)
+        os.rmdir(memory.layout.session(host.session.id))
+    assert [one["kind"] for one in person.heard("failed")] == ["DiskError"]
+    assert len(main_requests(server)) == 1
+
+
 # Memory
 
 
@@ -365,6 +411,20 @@ async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_o
     async with host_of(open_memory(project)) as host:
         assert "release notes" in host.assembly.context.text
         await host.resume(old)
+        assert host.conversation.messages[1].text.startswith("From now on")
+
+
+async def test_a_conversation_that_was_left_a_moment_ago_is_gone_on_with(project: Path) -> None:
+    """J3: while it is still learned from."""
+    async with host_of(open_memory(project)) as host:
+        await host.say("From now on, release notes go to the docs team first: last time legal had to recall them.")
+        old = host.session.id
+        await host.clear()
+        await host.resume(old)
+        for words in ("Go on.", "And on."):
+            end = await host.say(words)
+            assert end.ending == "done", end.failure
+            await asyncio.gather(*host._closing.values())
         assert host.conversation.messages[1].text.startswith("From now on")
 
 

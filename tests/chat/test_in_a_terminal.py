@@ -272,6 +272,17 @@ def _forget_sources(tmux: Tmux) -> None:
 
 
 @in_tmux
+def test_without_memory_no_model_is_asked_for_and_a_command_follows_esc(project: Path) -> None:
+    """S5: there is no home to keep a choice in. X9: Esc closes what is asked, and the next key is one of its own."""
+    with Tmux([chat_words(None)[0], "chat", "--bare"], cwd=project) as tmux:
+        tmux.wait_for("memdir chat · builtin", "Memory is off")
+        assert "Which model" not in tmux.all
+        tmux.keys("Escape")
+        tmux.say("/agents")
+        tmux.wait_for("There are no sub-agents here")
+
+
+@in_tmux
 def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undone(project: Path) -> None:
     """X9, D5: which model, then what it saves, with diff, undo, recalled and tasks on keys."""
     words = [chat_words(None)[0], "chat"]

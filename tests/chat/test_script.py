@@ -72,6 +72,17 @@ def test_events_are_lines_and_the_last_one_says_how_it_ended(
     assert (failed.code, told["ok"], told["error"]["exitCode"]) == (13, False, 13)
 
 
+def test_a_job_that_was_not_finished_is_not_told_as_done(
+    memdir: Memdir, server: ProviderServer, at: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.chat.host.MAX_STEPS", 2)
+    server.add(*script(*[calls(("Glob", {"pattern": "*"}))] * 4))
+    ran = memdir("chat", "-p", "Look for ever.", "--json", *at)
+    told = json.loads(ran.out.splitlines()[-1])
+    assert (ran.code, told["ok"], told["ending"]) == (1, False, "max_steps")
+    assert memdir("chat", "-p", "Look for ever.", *at).code == 1
+
+
 def test_a_failure_is_told_and_is_the_exit_status(memdir: Memdir, server: ProviderServer, at: list[str]) -> None:
     server.add(Refusal("no_credit"))
     failed = memdir("chat", "-p", "Hello?", *at)

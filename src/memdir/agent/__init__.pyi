@@ -14,6 +14,7 @@ from memdir.agent.gate import allow_all as allow_all
 from memdir.agent.gate import memory_gate as memory_gate
 from memdir.agent.host_files import HostFiles as HostFiles
 from memdir.agent.loop import Abort as Abort
+from memdir.agent.loop import Aborted as Aborted
 from memdir.agent.loop import run_agent as run_agent
 from memdir.agent.tools.file_tools import PlannedWrite as PlannedWrite
 from memdir.agent.tools.file_tools import change_of as change_of

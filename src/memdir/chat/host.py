@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import (
     Abort,
+    Aborted,
     Allow,
     AllowedCommands,
     CommandTool,
@@ -109,9 +110,10 @@ class ChatHost:
         self.saved: list[str] = []  # what was written behind the conversation, newest last
         self._ask, self._listen = ask, listen
         self._abort = Abort()
+        self._pieces: list[str] = []  # of the reply that is coming
         self._asking = asyncio.Lock()  # one question at a time, whoever asks
         self._model: asyncio.Task[Model] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[str, asyncio.Task[None]] = {}  # conversations that were left, while they are learned from
         self._answered: Request | None = None
         self._has_hinted = False
         self._open(self.options.session_id or new_session_id(memory.clock()))
@@ -144,7 +146,7 @@ class ChatHost:
     async def close(self) -> None:
         """Wait, no longer than a limit, for what is being learned; close the memory (X10)."""
         self.stop()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await asyncio.gather(*self._closing.values(), return_exceptions=True)
         await self.memory.close()
 
     @property
@@ -172,35 +174,51 @@ class ChatHost:
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
         """One turn: what the person says, up to the reply that calls no tool. `about` stands behind their words, for
         the model only."""
-        if self.session.should_compact:
-            await self.compact(is_automatic=True)
-        self.conversation.answer_open_calls()
-        for message in self.assembly.day_told(self.conversation.messages):
-            self.conversation.add(message)
-        for message in (user(text), *about):
-            self.conversation.add(message)
-        return await self._answer(text)
+        return await self._turn(self._write_down(text, about))
+
+    async def _write_down(self, text: str, about: Sequence[Message]) -> str:
+        try:
+            if self.session.should_compact:
+                await self.compact(is_automatic=True)
+        finally:  # also where it was stopped: what the person said is kept
+            self.conversation.answer_open_calls()
+            told = self.assembly.day_told(self.conversation.messages)
+            for message in (*told, user(text), *about):
+                self.conversation.add(message)
+        return text
 
     async def retry(self) -> TurnEnd:
         """Go on from where the conversation stands."""
+        return await self._turn(self._asked_last())
+
+    async def _asked_last(self) -> str:
         self.conversation.answer_open_calls()
         said = (one.text for one in reversed(self.conversation.messages) if one.role == "user" and not one.is_meta)
-        return await self._answer(next((text for text in said if text), ""))
+        return next((text for text in said if text), "")
 
     def stop(self) -> None:
         """End the turn that goes on, keep what was said, and be ready for the next (Ctrl-C)."""
         self._abort.set("stopped by the person")
 
-    async def _answer(self, text: str) -> TurnEnd:
-        self._abort, self.recalled = Abort(), ()
-        pending = self.session.prefetch(text, recent_tools=self._recent_tools())
+    async def _turn(self, beginning: Awaitable[str]) -> TurnEnd:
+        """All of a turn can be stopped, and whatever fails in it is told."""
+        self._abort, self.recalled, self._pieces = Abort(), (), []
         try:
-            await pending.wait(RECALL_SECONDS)
-            return await self._steps(pending)
+            return await self._answer(beginning)
         except MemdirError as error:
             return self._failed(error)
+
+    async def _answer(self, beginning: Awaitable[str]) -> TurnEnd:
+        pending = None
+        try:
+            pending = self.session.prefetch(await beginning, recent_tools=self._recent_tools())
+            await pending.wait(RECALL_SECONDS)
+            return await self._steps(pending)
+        except Aborted:
+            return self._stopped(Usage())
         finally:
-            pending.cancel()
+            if pending is not None:
+                pending.cancel()
 
     async def _steps(self, pending: Prefetch) -> TurnEnd:
         spent, has_compacted = Usage(), False
@@ -217,7 +235,7 @@ class ChatHost:
                 continue
             spent += run.usage
             if run.ending == "aborted":
-                return self._stopped(run, spent)
+                return self._stopped(spent, is_kept=bool(run.messages))
             if run.ending == "done":
                 return self._done(run, spent)
         self._emit("notice", text=f"Stopped after {MAX_STEPS} replies. Say whether it shall go on.")
@@ -227,7 +245,7 @@ class ChatHost:
         """One request and the tools that its reply calls. Every message is written down as it comes."""
         kept: list[Message] = []
         broken: list[MemdirError] = []
-        self._pieces: list[str] = []
+        self._pieces = []
 
         def keep(message: Message) -> None:
             try:
@@ -289,10 +307,10 @@ class ChatHost:
             self._emit("notice", text=f"The reply was cut off: {why}.")
         return TurnEnd("done", run.final_text, spent)
 
-    def _stopped(self, run: AgentRun, spent: Usage) -> TurnEnd:
+    def _stopped(self, spent: Usage, *, is_kept: bool = False) -> TurnEnd:
         """What was said until then stays, and the model is told that it was stopped."""
         said = "".join(self._pieces).rstrip()
-        if said and not run.messages:
+        if said and not is_kept:
             self.conversation.add(assistant(said))
         self.conversation.add(user(load_prompt("chat/interrupted.md").text.strip(), is_meta=True))
         return TurnEnd("stopped", said, spent)
@@ -301,7 +319,7 @@ class ChatHost:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
         is_waiting = self.is_waiting
         self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=is_waiting)
-        return TurnEnd("failed", "".join(getattr(self, "_pieces", ())), failure=error)
+        return TurnEnd("failed", "".join(self._pieces), failure=error)
 
     def _join(self, pending: Prefetch) -> None:
         """Recalled memories stand where they came, for the model only (R4, R5)."""
@@ -335,8 +353,9 @@ class ChatHost:
 
     async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
         """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where
-        nothing came of it."""
-        outcome = await self.session.compact(keep=keep, is_automatic=is_automatic)
+        nothing came of it; within a turn it is stopped with it."""
+        work = self.session.compact(keep=keep, is_automatic=is_automatic)
+        outcome = await (self._abort.guard(work) if is_automatic else work)
         reason = getattr(outcome, "reason", "")
         if reason:
             self._emit("notice", text=f"The conversation was not compacted: {reason.replace('_', ' ')}.")
@@ -355,6 +374,9 @@ class ChatHost:
 
     async def resume(self, session_id: str) -> None:
         """Go on with another conversation, as it was left (J3)."""
+        if session_id in self._closing:  # it was left a moment ago: first it ends
+            self._emit("notice", text="Saving what is worth keeping of it first …")
+            await asyncio.wait({self._closing[session_id]})
         if session_id != self.session.id:
             self.stop()
             self._close_behind(self.session)
@@ -363,8 +385,8 @@ class ChatHost:
 
     def _close_behind(self, session: Session) -> None:
         closing = asyncio.get_running_loop().create_task(session.close(), name="memdir chat close")
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        self._closing[session.id] = closing
+        closing.add_done_callback(lambda _: self._closing.pop(session.id, None))
 
     async def toggle_memory(self, *, is_on: bool) -> bool:
         """Switch memory off for this conversation, or on again (S5)."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_INPUT_BYTES = 10 << 20  # of standard input: more than any window takes
 
+_STATUS = {"done": 0, "max_steps": 1, "stopped": 130}  # an unfinished job is not taken for done
+
 
 def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
     """Answer, wait for what is learned from it, and end. The exit status is that of the failure, if there is one."""
@@ -28,12 +30,12 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
     end, session_id = asyncio.run(_turn(memory, text, options))
     if options.json:
         _line({"type": "end", **_plain(end), "session": session_id})
-        return end.failure.exit_code if end.failure else 0
+        return end.failure.exit_code if end.failure else _STATUS[end.ending]
     if end.text and not end.failure:
         print()
     if end.failure:
         raise end.failure
-    return 0
+    return _STATUS[end.ending]
 
 
 async def _turn(memory: MemDir, text: str, options: argparse.Namespace) -> tuple[TurnEnd, str]:
@@ -72,7 +74,7 @@ def _line(fields: dict[str, object]) -> None:
 
 def _plain(end: TurnEnd) -> dict[str, object]:
     usage = {_like_this(name): count for name, count in asdict(end.usage).items()}
-    told: dict[str, object] = {"ok": end.failure is None, "ending": end.ending, "text": end.text, "usage": usage}
+    told: dict[str, object] = {"ok": end.ending == "done", "ending": end.ending, "text": end.text, "usage": usage}
     if error := end.failure:
         words = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
         told["error"] = {**words, "exitCode": error.exit_code}

@@ -43,6 +43,7 @@ LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon a
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
 LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typed, and answers no question
+ESCAPE_SECONDS = 0.1  # a key later than this after Esc is a key of its own
 LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
 SILENT_SECONDS = 3.0  # of a provider, until that is shown
 TICK_SECONDS = 0.5
@@ -106,6 +107,7 @@ class ChatTerminal:
             key_bindings=self._keys(),
             style=_STYLE,
         )
+        session.app.ttimeoutlen = session.app.timeoutlen = ESCAPE_SECONDS
         session.default_buffer.on_text_changed += self._typed
         return session
 
@@ -190,15 +192,15 @@ class ChatTerminal:
     async def _choose_model(self) -> None:
         from memdir.chat.first_run import keep_choice, model_offers
 
-        found = await asyncio.to_thread(model_offers, self.memory)
-        if not found:
+        is_on = self.memory.settings.enabled  # without memory there is no home to keep a choice in (S5)
+        if not is_on or not (found := await asyncio.to_thread(model_offers, self.memory)):
             return
         asked = "Which model may answer here, and learn and dream behind it?"
         at = await self.choose(asked, [one.told for one in found])
         if at is None:
             return  # asked again another time; until then the built-in model answers
         path = await asyncio.to_thread(keep_choice, self.memory, found[at])
-        self.memory = self._reopen() if self.memory.settings.enabled else self.memory
+        self.memory = self._reopen()
         self.screen.notice(f"Kept in {path}; `memdir config set model.provider …` changes it.")
 
     def _greet(self) -> None:
@@ -443,6 +445,7 @@ class ChatTerminal:
         keys.add("enter", eager=True, filter=~Condition(self._is_completing))(self._enter)
         for newline in (("escape", "enter"), ("c-j",)):
             keys.add(*newline, eager=True)(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("escape", "/", eager=True)(lambda event: event.current_buffer.insert_text("/"))  # Esc, then a command
         keys.add("c-c", eager=True)(self._interrupt)
         keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
