@@ -226,3 +226,11 @@ def test_the_command_lists_and_shows_where_each_comes_from(memdir: Memdir, proje
     missing = memdir("agents", "show", "nobody")
     assert missing.code == 6 and "mine, theirs" in missing.err
     assert not (project / ".memdir").exists(), "looking makes nothing"
+
+
+def test_the_help_names_what_else_there_is_and_a_typo_is_told(memdir: Callable[..., Ran]) -> None:
+    told = memdir("agents", "--help").out
+    assert all(f"agents {word} NAME" in " ".join(told.split()) for word in ("show", "snapshot", "take"))
+    for typed, meant in (("showw", "show"), ("snapshto", "snapshot"), ("tke", "take"), ("lst", "list")):
+        wrong = memdir("agents", typed, "reviewer")
+        assert wrong.code == 2 and f"Did you mean {meant}?" in wrong.err

@@ -75,9 +75,13 @@ class _Parser(argparse.ArgumentParser):
         if message.startswith("unrecognized arguments: "):
             import difflib
 
+            from memdir.cli.entry import command_places
+
             first, *_ = message.removeprefix("unrecognized arguments: ").split(" ")
             told = f"`{self.prog}` has no option {first}" if first.startswith("-") else f"what is {first!r} there for?"
-            close = difflib.get_close_matches(first, self._option_string_actions, n=1)
+            start = f"{self.prog.removeprefix('memdir ')} "
+            family = [name.removeprefix(start) for name in command_places() if name.startswith(start)]
+            close = difflib.get_close_matches(first, (*self._option_string_actions, *family), n=1)
             remedy = f"Did you mean {close[0]}? {remedy}" if close else remedy
         elif message.startswith("the following arguments are required: "):
             told = f"{message.rpartition(': ')[2]} is missing"

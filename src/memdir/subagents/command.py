@@ -18,9 +18,10 @@ from memdir.subagents.snapshots import Taken, standing, take_snapshot, take_up
 class ListAgents:
     """Show the sub-agents that `memdir chat` can start here: those that you defined, in `agents/` of memdir's home or
     for Claude Code, and those that came with the project. Yours go before the project's. Files that define none are
-    told with the reason."""
+    told with the reason. `memdir agents show NAME` prints one, `agents snapshot NAME` and `agents take NAME` share
+    what it learned."""
 
-    EXAMPLES = ("memdir agents", "memdir agents list --json")
+    EXAMPLES = ("memdir agents", "memdir agents show reviewer", "memdir agents list --json")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         del parser
