@@ -18,8 +18,8 @@ from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionTex
 NOW = datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
 OLDER, NEWER = NOW - timedelta(days=40), NOW - timedelta(days=2)
 IN_A_STORE = 12  # pairs that lie in one store
-ALONE = 25  # every so many pairs one that goes through the whole dream
-MOST = 0.01  # of the pairs about two things that a learned judge may take for one
+ALONE = 10  # every so many pairs one that goes through the whole dream
+MOST = 0.004  # of the pairs about two things that a learned judge may take for one
 
 
 def own_pairs() -> Iterator[Pair]:
