@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from contextlib import contextmanager
 
 from memdir.disk.atomic import delete_file, disk_error
@@ -32,7 +33,6 @@ _LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 PULLED = "team"  # the source of what a sync took in from teammates
-MADE_HERE: dict[str, int] = {}  # the changes that this process recorded, by id, in their order
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40
@@ -165,6 +165,7 @@ class History:
         self._place = place
         self._table: LastCommit | None = None
         self.git = Git(place.history)
+        self.made: dict[str, int] = {}  # the changes recorded through this object, by id, and when (monotonic)
 
     @property
     def is_readable(self) -> bool:
@@ -230,7 +231,7 @@ class History:
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
         self._note_looks(after, wanted)
         self._save(after)
-        MADE_HERE[after.head] = len(MADE_HERE)
+        self.made[after.head] = time.monotonic_ns()
         self._pack_if_many(after.head)
         return True
 

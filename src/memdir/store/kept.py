@@ -23,9 +23,8 @@ from memdir.text.nearness import Sentence
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
 
-REPLACED = re.compile(
-    r" \(→ Update \d{4}-\d\d-\d\d\)"
-)  # stands after a sentence that a later line of its memory corrects
+REPLACED_ON = " (→ Update {})"  # with a day: stands after a sentence that a later line of its memory corrects
+REPLACED = re.compile(re.escape(REPLACED_ON).replace(r"\{\}", r"\d{4}-\d\d-\d\d"))
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
 ANOTHER = 0.4  # of what two memories are about that they may share and still be two
@@ -33,11 +32,7 @@ SAME_MEANING = 0.75  # nearness at which it does in other words
 TOLD_OTHERWISE = 1 / 3  # of a sentence's words that another text may tell in words of its own,
 SAME_WORD = 0.35  # each by one that is as near as this
 MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
-_LATER = {
-    "main": ("why", "how", "update", "before"),
-    "code": ("why", "how", "update", "before"),
-    "why": ("how", "before"),
-}
+_LATER = dict.fromkeys(("main", "code"), ("why", "how", "update", "before")) | {"why": ("how", "before")}
 _ACRONYM = re.compile(r"\b[A-Z]{2,}\b")
 
 Fate = Literal["gone", "past", "kept"]

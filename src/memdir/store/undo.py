@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import MADE_HERE, OUTSIDE, PULLED, Commit, FileChange, Origin
+from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key
 from memdir.store.merge import merge_bytes
@@ -164,14 +164,14 @@ def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore
     for store in stores:
         require_history(store)
         standing = (commit for commit in _standing(store) if commit.source != OUTSIDE and _ours(commit))
-        own = (one for one in standing if one.id in MADE_HERE or one.trailers.get("Session") == session)
+        own = (one for one in standing if one.id in store.history.made or one.trailers.get("Session") == session)
         found += [(store, commit) for commit in itertools.islice(own, 1)]
     if not found:
         raise MemoryNotFound(
             "this conversation has changed nothing that is not taken back",
             remedy="`memdir undo` takes back what others changed; `memdir log` shows it first",
         )
-    return max(found, key=lambda one: (one[1].time, MADE_HERE.get(one[1].id, -1)))
+    return max(found, key=lambda one: (one[1].time, one[0].history.made.get(one[1].id, -1)))
 
 
 def _take_back(

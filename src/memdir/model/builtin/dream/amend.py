@@ -14,6 +14,7 @@ from memdir.model.builtin.dream.fuse import sentence, with_lead
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.pair_features import Note, change_in, small_words, stops, telling
 from memdir.model.builtin.dream.values import Values, unit_of
+from memdir.store.kept import REPLACED_ON
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, clauses
 from memdir.text.naming import MAX_DESCRIPTION
@@ -88,7 +89,7 @@ def _words(text: str) -> Iterator[str]:
 def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
     """The page with every clause that names an old value corrected or marked, and what it said kept below."""
     named = named_in(page, evidence)
-    marked = f" (→ Update {evidence.day.isoformat()})"
+    marked = REPLACED_ON.format(evidence.day.isoformat())
     body, past = page.body, list[str]()
     nearest = None if named else _nearest(page, evidence)
     for one in reversed(page.sentences):
