@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from memdir.recall.decide import MAX_CHOSEN, NAMES, Decision, decide, load_calibration
 from memdir.search.document import Document, Question
+from memdir.search.minilm import PairEncoder, SentenceModel
 from memdir.search.ranking import Ranking, rank
 from memdir.search.segment import Segment
 from memdir.search.vectors import WordEncoder
 from memdir.text.embedding import open_table
 from tests.search.worlds import BAKERY, NOW_DAY, memory, segment_of
+
+if TYPE_CHECKING:
+    from memdir.search.vectors import Encoder
 
 LEARNED = load_calibration("words")
 
@@ -149,3 +155,39 @@ def test_the_only_memory_is_shown_for_what_it_is_about(encoder: WordEncoder) -> 
     ranking, decision = ask(encoder, alone, "deploy the service to staging")
     assert decision.chosen == []
     assert "not clearly useful" in decision.verdicts[0].reasons(ranking)
+
+
+ELSEWHERE = """\
+bump the version and tag it
+write me a bash script that counts lines
+Please refactor the login form to use hooks
+add unit tests for the parser module
+escribe un correo para el cliente
+schreib bitte einen Test für die Funktion
+corrige o erro de compilação por favor
+pourquoi le serveur ne répond pas
+jak działa garbage collector
+今天天气怎么样
+이 함수 설명해줘
+""".splitlines()
+HANDFUL = [
+    memory("tabs.md", "feedback", "Tabs not spaces", "use tabs in Go files. Why: gofmt. How to apply: every Go file"),
+    memory("freeze.md", "project", "Merge freeze", "Merges are frozen until 2026-12-05 for the mobile launch"),
+    memory("skills.md", "user", "Languages", "speaks Japanese and Dutch, writes Rust at work, is new to React"),
+    memory("salon.md", "project", "Chat de l'équipe", "l'équipe parle dans le salon Atelier du lundi au jeudi"),
+    memory("urlaub.md", "project", "Urlaub", "Im August ist das Team drei Wochen im Urlaub"),
+]
+
+
+@pytest.mark.parametrize("kind", ["words", "pair"])
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_handful_says_nothing_to_messages_about_something_else(encoder: WordEncoder, kind: str, size: int) -> None:
+    """R3: whatever the message asks for, what shares no word with it and is not near stays away."""
+    asked_of: Encoder = encoder if kind == "words" else PairEncoder(open_table(), SentenceModel())
+    learned = load_calibration(kind)
+    for first in range(len(HANDFUL)):
+        segment = segment_of((HANDFUL * 2)[first : first + size], asked_of)
+        for text in ELSEWHERE:
+            ranking = rank(question := Question(text, asked_of), [segment])
+            decision = decide(question, ranking, learned, today=NOW_DAY)
+            assert [(text, key) for key in decision.chosen] == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memdir.search.document import Document, index_documents
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack
-from memdir.search.vectors import WordEncoder
-from memdir.text.embedding import DIMENSIONS
+
+if TYPE_CHECKING:
+    from memdir.search.vectors import Encoder
 
 NOW_DAY = 739_800  # 2026-07-02
 
@@ -63,5 +66,5 @@ BAKERY = [
 ]
 
 
-def segment_of(documents: list[Document], encoder: WordEncoder) -> Segment:
-    return Segment(pack(index_documents(documents, encoder), encoder.identity, DIMENSIONS))
+def segment_of(documents: list[Document], encoder: Encoder) -> Segment:
+    return Segment(pack(index_documents(documents, encoder), encoder.identity, encoder.dimensions))

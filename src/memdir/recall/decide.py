@@ -29,6 +29,7 @@ LEARNED_PATH = shipped_path("recall/data/calibration.txt")  # evals/train_recall
 FEW = 8  # memories: among fewer, standing out from the others says less and less
 MOST_RAISED = 2.5  # for what looks like small talk: a memory that shares all of it with the message still comes
 SMALL = 40  # below so many the bar rises: a small store has less to say to any message
+HANDFUL = 5  # memories: among so few nothing stands out from a middle, and nearness alone must tell
 PROJECT = KINDS.index("project")  # what a memory without a type is taken for
 NEAR_DAYS = 20.0  # a date this far off still counts about a third
 
@@ -191,8 +192,9 @@ class Calibration:
 
     def __init__(self, fields: dict[str, list[float]], needs: Needs) -> None:
         # The surest candidate below the threshold is not clearly useful, and every further one must be surer by the
-        # margin; from the gate's emptiness on, the slope raises the threshold; the last is the rise in an empty store.
-        self.threshold, self.next_margin, self.gate, self.gate_slope, self.small_rise = fields["bars"]
+        # margin; from the gate's emptiness on, the slope raises the threshold; then the rise in an empty store. The
+        # last is how near one of a handful must be that shares no word: of a hundred unrelated ones few are as near.
+        self.threshold, self.next_margin, self.gate, self.gate_slope, self.small_rise, self.near = fields["bars"]
         [self.bias], self.weights = fields["bias"], fields["weights"]
         self.needs = needs
 
@@ -264,21 +266,26 @@ def decide(
         weighed = list(map(mul, own, signals(asked, ranking, place, today=today, tools=tools)))
         verdicts.append(Judgement(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
-    is_empty = asked.emptiness > learned.gate
-    _choose(verdicts, tools, learned.bar(asked.emptiness, ranking.documents), learned, is_empty=is_empty)
+    near = learned.near if ranking.documents <= HANDFUL else -1.0
+    bars = learned.bar(asked.emptiness, ranking.documents), learned.next_margin, near
+    _choose(verdicts, tools, bars, is_empty=asked.emptiness > learned.gate)
     return Decision(verdicts, asked.emptiness)
 
 
 def _choose(
-    verdicts: list[Judgement], tools: frozenset[str], bar: float, learned: Calibration, *, is_empty: bool
+    verdicts: list[Judgement], tools: frozenset[str], bars: tuple[float, float, float], *, is_empty: bool
 ) -> None:
     """The surest ones above the bar, which is higher when the message looks like one that needs no memory."""
+    bar, next_margin, near = bars
     chosen = 0
     for verdict in verdicts:
-        if verdict.candidate.facts.usage > 0 and names_tool(verdict.candidate, tools):
+        it = verdict.candidate
+        if it.facts.usage > 0 and names_tool(it, tools):
             verdict.remark = "usage notes of a tool that is in use"
-        elif verdict.certainty <= bar + (learned.next_margin if chosen else 0.0) and not _is_named(verdict.candidate):
+        elif verdict.certainty <= bar + (next_margin if chosen else 0.0) and not _is_named(it):
             verdict.remark = "not enough for such a message" if is_empty else "not clearly useful"
+        elif not it.matched and it.similarity < near:
+            verdict.remark = "shares no word and is not near"
         elif chosen == MAX_CHOSEN:
             verdict.remark = "five are shown already"
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
@@ -99,9 +99,6 @@ class KnownTeam:
     def here(self) -> list[str]:
         """The memories that lay on this disk at the last sync."""
         return [key for key, one in self.seen.items() if one.is_here and not one.version.is_gone]
-
-    def lost_here(self, key: str) -> None:
-        self.seen[key] = replace(self.seen[key], is_here=False)
 
     def _path(self, digest: str) -> str:
         return os.path.join(self.place.texts_of_team, digest)

@@ -96,13 +96,6 @@ def _carries(known: _Vocabulary, word: str) -> bool:
     return word in known.carriers or known.stem(word) is not None
 
 
-@lru_cache(maxsize=1 << 12)
-def month_of(word: str) -> int | None:
-    """The number of the month that a whole word names in any language."""
-    entries = (_vocabulary(name).whole.get(fold(word), ("", "")) for name in languages())
-    return next((int(value) for symbol, value in entries if symbol == "M"), None)
-
-
 @cache
 def _piece(is_ascii: bool) -> re.Pattern[str]:
     """What a text is cut into. Most texts are plain, and the wide ranges of the others are slow to compile."""
