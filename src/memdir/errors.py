@@ -47,6 +47,11 @@ class MemdirError(Exception):
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
 
+    def for_programs(self) -> dict[str, object]:
+        """As JSON tells it (docs/reference/json.md)."""
+        told = {"kind": type(self).__name__, "message": self.message, "remedy": self.remedy or None}
+        return {**told, "exitCode": self.exit_code}
+
 
 class UsageError(MemdirError):
     exit_code = 2

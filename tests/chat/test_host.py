@@ -398,6 +398,36 @@ async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
     assert "capital" not in str(main_requests(server)[-1])
 
 
+@pytest.mark.parametrize("what", ["aside", "compact"])
+async def test_what_a_person_waits_for_beside_a_turn_is_stopped_like_one_and_the_chat_goes_on(
+    server: ProviderServer, project: Path, what: str
+) -> None:
+    """X9: a provider that hangs holds nobody."""
+    memory, _ = opened(project, ANTHROPIC, server)
+    hung, loop = asyncio.Event(), asyncio.get_running_loop()
+    server.on_hang = lambda: loop.call_soon_threadsafe(hung.set)
+
+    def behind(body: Body) -> Outcome:
+        is_asked = "capital" in str(body) or "[memdir job: compact" in str(body)
+        return Hang(says("Never.")) if is_asked else says("Nothing to save.")
+
+    server.add(*script(*[says("word " * 3000)] * 6, says("Here again."), forks=behind))
+    person = Person()
+    async with host_of(memory, person) as host:
+        for number in range(6):
+            await host.say(f"Part {number}. {'text ' * 3000}")
+        before = host.conversation.messages
+        asked = host.aside("What is the capital of France?") if what == "aside" else host.compact()
+        work = asyncio.create_task(asked)
+        await asyncio.wait({work, asyncio.create_task(hung.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        assert not work.done(), person.heard("notice")
+        host.stop()
+        assert await asyncio.wait_for(work, 5) is None
+        assert "top" in person.heard("notice")[-1]["text"]
+        assert host.conversation.messages == before
+        assert (await host.say("Go on.")).text == "Here again."
+
+
 async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_old_one(project: Path) -> None:
     """H2."""
     memory = open_memory(project)

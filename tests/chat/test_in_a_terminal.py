@@ -18,7 +18,7 @@ from tests.chat.hosts import is_fork, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import Seen, chat_words
 from tests.provider_server import Drop, Hang, ProviderServer, calls, says
-from tests.provider_server.script import Outcome
+from tests.provider_server.script import Body, Outcome
 
 READY = "/help"
 in_tmux = pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
@@ -103,6 +103,21 @@ def test_what_is_being_said_is_live_and_ctrl_c_stops_the_turn_and_not_the_progra
     tmux.keys("Enter")
     tmux.wait_for("Here again.")
     assert "typed meanwhile" in chatting.sent and "stopped the reply" in chatting.sent
+
+
+def test_a_side_question_to_a_provider_that_hangs_is_stopped_by_ctrl_c(chatting: Chatting) -> None:
+    def never(body: Body) -> Outcome:
+        return Hang(says("Never.")) if "capital" in str(body) else says("Nothing to save.")
+
+    chatting.server.script_again(script(says("Here again."), forks=never))
+    tmux = chatting.tmux
+    tmux.wipe()
+    tmux.say("/btw what is the capital of France?")
+    tmux.wait_for(" s, silent for ", "Ctrl-C stops")
+    tmux.keys("C-c")
+    tmux.wait_for("Stopped.")
+    tmux.say("Go on.")
+    tmux.wait_for("Here again.")
 
 
 def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: Chatting) -> None:
@@ -329,6 +344,8 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         tmux.wait_for("Memory is off in this conversation")
         tmux.say("/nonsense")
         tmux.wait_for("there is no command /nonsense")
+        tmux.say("/clera")
+        tmux.wait_for("there is no command /clera", "Did you mean /clear?")
         tmux.say("/exit")
         tmux.wait_for("ended with 0")
     with Tmux(words, cwd=project) as tmux:

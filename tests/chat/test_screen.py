@@ -63,3 +63,12 @@ def test_a_reply_has_no_holes_and_says_where_a_link_leads(capsys: pytest.Capture
     assert not holes, "one empty line between two blocks, inside a block what it holds"
     screen.reply("[https://bank.example](https://evil.example)")
     assert "https://evil.example" in " ".join(lines(capsys))
+
+
+def test_what_is_live_breaks_between_words_and_never_wraps(columns: int) -> None:
+    words, wide = "Which model may answer here?  2  claude by anthropic with ANTHROPIC_API_KEY", "日本語" * 30
+    rows = Screen.rows(f"{words}\n{wide}", columns)
+    assert all(cell_len(row) < columns for row in rows)
+    at = next(number for number, row in enumerate(rows) if row.startswith("日"))
+    assert " ".join(rows[:at]).split() == words.split() and "".join(rows[at:]) == wide
+    assert cell_len(Screen.fitted(words * 9, columns)) <= columns

@@ -124,6 +124,16 @@ def test_a_model_is_named_in_one_word(name: str, settings: list[str]) -> None:
     assert model_settings(name) == settings
 
 
+@pytest.mark.parametrize("words", [("-p", " "), ("-p",), ("-p", "x", "--nosuch"), ("-p", "x", "--resume", "nothing")])
+def test_a_program_that_reads_lines_is_told_in_one_of_them_whatever_goes_wrong(
+    memdir: Memdir, words: tuple[str, ...]
+) -> None:
+    """X9: the last line says how it ended, also where nothing was begun."""
+    ran = memdir("chat", *words, "--json")
+    end = [json.loads(line) for line in ran.out.splitlines()][-1]
+    assert (end["type"], end["ok"], end["error"]["exitCode"]) == ("end", False, ran.code)
+
+
 def test_what_cannot_be_answered_is_a_wrong_call(memdir: Memdir) -> None:
     for words in (("-p", " "), ("-p", "x", "--continue"), ("-p", "x", "--resume", "nothing")):
         assert memdir("chat", *words).code in (2, 6), words

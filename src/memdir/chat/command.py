@@ -14,9 +14,6 @@ from memdir.errors import MemdirError, UsageError
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
 
-_PROVIDERS = ("builtin", "anthropic", "openai", "command")
-_FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
-
 
 class Chat:
     """Talk with an agent that remembers: it reads, changes and runs things in this project, asks before it does, and
@@ -77,12 +74,12 @@ class Chat:
 
 def model_settings(name: str) -> list[str]:
     """A model as settings for this call: a provider, a name, or both with a slash between them."""
-    if name in _PROVIDERS:
-        return [f"model.provider={name}"]
-    provider, slash, rest = name.partition("/")
-    if slash and provider in _PROVIDERS:
-        return [f"model.provider={provider}", f"model.name={rest}"]
-    family = next((known for beginning, known in _FAMILIES.items() if name.startswith(beginning)), "")
+    from memdir.model.choose import DEFAULT_MODELS, family_of
+
+    provider, _, rest = name.partition("/")
+    if provider in DEFAULT_MODELS:
+        return [f"model.provider={provider}", *([f"model.name={rest}"] if rest else ())]
+    family = family_of(name)
     return [f"model.name={name}", *([f"model.provider={family}"] if family else ())]
 
 
@@ -100,11 +97,10 @@ def apart(memory: MemDir) -> MemDir:
     return MemDir(memory.environment, Layout(home, memory.layout.work_tree), memory.settings, source="chat")
 
 
-def session_of(memory: MemDir, options: argparse.Namespace) -> str:
+def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> str:
     """The conversation to go on with; empty for a new one. MemoryNotFound where there is none such."""
-    if not options.latest and not options.resume:
+    if not is_latest and not name:
         return ""
     from memdir.transcript.session_list import LATEST, find_session
 
-    refs = [one.ref for one in memory.sessions()]
-    return find_session(refs, options.resume or LATEST).id
+    return find_session([one.ref for one in memory.sessions()], name or LATEST).id

@@ -105,11 +105,9 @@ class ChatHost:
     ) -> None:
         self.memory = memory
         self.options = options or HostOptions()
-        self.usage = Usage()  # of the conversation itself, since it was begun here
         self.recalled: tuple[str, ...] = ()  # what came back for the last message
-        self.saved: list[str] = []  # what was written behind the conversation, newest last
         self._ask, self._listen = ask, listen
-        self._abort = Abort()
+        self._abort, self._aside = Abort(), Abort()  # of the turn; of questions beside it
         self._pieces: list[str] = []  # of the reply that is coming
         self._asking = asyncio.Lock()  # one question at a time, whoever asks
         self._model: asyncio.Task[Model] | None = None
@@ -123,6 +121,7 @@ class ChatHost:
         self.session: Session = self.memory.session(
             session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=is_learning
         )
+        self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
         self.assembly = Assembly(self.memory, self.session)
         context = ToolContext(self.memory.layout.work_tree, self.session.files)
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
@@ -197,8 +196,10 @@ class ChatHost:
         return next((text for text in said if text), "")
 
     def stop(self) -> None:
-        """End the turn that goes on, keep what was said, and be ready for the next (Ctrl-C)."""
-        self._abort.set("stopped by the person")
+        """End the turn that goes on, or what else the person waits for; keep what was said, and be ready for the next
+        (Ctrl-C)."""
+        for abort in (self._abort, self._aside):
+            abort.set("stopped by the person")
 
     async def _turn(self, beginning: Awaitable[str]) -> TurnEnd:
         """All of a turn can be stopped, and whatever fails in it is told."""
@@ -313,6 +314,7 @@ class ChatHost:
         if said and not is_kept:
             self.conversation.add(assistant(said))
         self.conversation.add(user(load_prompt("chat/interrupted.md").text.strip(), is_meta=True))
+        self._emit("notice", text="Stopped.")
         return TurnEnd("stopped", said, spent)
 
     def _failed(self, error: MemdirError) -> TurnEnd:
@@ -336,8 +338,10 @@ class ChatHost:
 
     # Beside the turns
 
-    async def aside(self, question: str) -> str:
-        """A side question, answered by a fork that may read; it leaves no trace in the conversation (H1)."""
+    async def aside(self, question: str) -> str | None:
+        """A side question, answered by a fork that may read; it leaves no trace in the conversation (H1). None where it
+        was stopped."""
+        self._aside = abort = Abort() if self._aside.is_set else self._aside
         messages = self.conversation.messages
         is_calling = bool(messages and messages[-1].tool_uses)
         now = self.assembly.request(self.tools.specs, messages[:-1] if is_calling else messages)
@@ -347,18 +351,26 @@ class ChatHost:
         told = load_prompt("chat/aside.md").render(question=question)
         job = Job(told, MAX_ASIDE_STEPS, typed=self.assembly.job(question))
         hands = ForkTools(await self.model(), self.tools.forked(self.session.files), _reading_only(self.gate))
-        report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=Abort())
+        report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=abort)
         self.usage += report.usage
-        return report.run.final_text
+        if report.run.ending != "aborted":
+            return report.run.final_text
+        self._emit("notice", text="Stopped.")
+        return None
 
     async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
         """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where
         nothing came of it; within a turn it is stopped with it."""
-        work = self.session.compact(keep=keep, is_automatic=is_automatic)
-        outcome = await (self._abort.guard(work) if is_automatic else work)
-        reason = getattr(outcome, "reason", "")
+        self._abort = self._abort if is_automatic else Abort()
+        try:
+            outcome = await self._abort.guard(self.session.compact(keep=keep, is_automatic=is_automatic))
+            reason = getattr(outcome, "reason", "").rpartition("; ")[2].replace("_", " ")
+        except Aborted:
+            if is_automatic:
+                raise
+            reason = "you stopped it"
         if reason:
-            self._emit("notice", text=f"The conversation was not compacted: {reason.replace('_', ' ')}.")
+            self._emit("notice", text=f"The conversation was not compacted: {reason}.")
             return None
         self.assembly.forget()
         self._answered = None
@@ -441,7 +453,6 @@ class ChatHost:
     # Telling
 
     def _on_saved(self, files: Sequence[str]) -> None:
-        self.saved += files
         self._emit("saved", files=list(files))
 
     def _on_updated(self, update: DocUpdate) -> None:

@@ -18,6 +18,7 @@ from memdir.disk.safe_path import has_link_below
 from memdir.errors import MemdirError
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted
+from memdir.store.frontmatter import find_block, read_fields
 from memdir.text.printable import one_line
 from memdir.transcript import Message, user
 
@@ -90,7 +91,6 @@ def _files(folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
 
 def _parted(data: bytes) -> tuple[str, str]:
     """What the frontmatter describes it as, if it has one, and the text behind it."""
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    head, fence, body = text.removeprefix("---\n").partition("\n---\n") if text.startswith("---\n") else ("", "", text)
-    fields = dict(line.split(":", 1) for line in head.splitlines() if fence and ":" in line)
-    return fields.get("description", "").strip(" \"'"), body if fence or not head else text
+    block = find_block(data)
+    described = read_fields(data[block.start : block.end]).get("description", "") if block else ""
+    return described, data[block.body_start if block else 0 :].decode("utf-8", "replace").replace("\r\n", "\n")

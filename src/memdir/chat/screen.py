@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memdir.text.printable import one_line, printable
+from memdir.text.words import counted
 
 if TYPE_CHECKING:
     from memdir.types import DreamReport
@@ -69,8 +70,8 @@ class Screen:
     def dreamt(self, report: DreamReport) -> None:
         """What a dream changed, and what it asks."""
         count, asked = len({draft.key for draft in report.written}), len(report.questions)
-        told = f"{_counted(count, 'file')} changed  (F4 diff · F5 undo)" if count else "nothing to change"
-        self.notice(f"Dreamt: {told}" + (f"  {_counted(asked, 'question')}: /review" if asked else ""), style="green")
+        told = f"{counted(count, 'file')} changed  (F4 diff · F5 undo)" if count else "nothing to change"
+        self.notice(f"Dreamt: {told}" + (f"  {counted(asked, 'question')}: /review" if asked else ""), style="green")
 
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
@@ -128,6 +129,18 @@ class Screen:
             self.notice(fields["text"], style="yellow")
 
     @staticmethod
+    def rows(text: str, width: int) -> list[str]:
+        """A text as lines that a terminal of this width does not wrap, broken between words where that can be."""
+        return [line.plain.rstrip() for line in Text(text).wrap(Console(width=width), width - 1)]
+
+    @staticmethod
+    def fitted(text: str, width: int) -> str:
+        """A line that does not wrap: cut where it is wider."""
+        line = Text(" ".join(text.split("\n")))
+        line.truncate(width, overflow="ellipsis")
+        return line.plain
+
+    @staticmethod
     def tool_line(name: str, arguments: Mapping[str, object]) -> str:
         """A call of a tool in a line: what it does to what."""
         named = next((arguments[key] for key in ("file_path", "command", "pattern", "task") if arguments.get(key)), "")
@@ -141,10 +154,6 @@ class Screen:
 def _indented(text: str, style: str) -> Padding:
     """A line of somebody's below one of ours: wherever it wraps, none of it stands where ours begin."""
     return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 def _names(files: Sequence[str]) -> str:

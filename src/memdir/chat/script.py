@@ -39,7 +39,7 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
 
 
 async def _turn(memory: MemDir, text: str, options: argparse.Namespace) -> tuple[TurnEnd, str]:
-    chosen = HostOptions.of(options, session_of(memory, options))
+    chosen = HostOptions.of(options, session_of(memory, options.resume, is_latest=options.latest))
     listen = _tell_json if options.json else _Words().tell
     async with ChatHost(memory, listen=listen, options=chosen) as host:
         return await host.say(text), host.session.id
@@ -75,10 +75,7 @@ def _line(fields: dict[str, object]) -> None:
 def _plain(end: TurnEnd) -> dict[str, object]:
     usage = {_like_this(name): count for name, count in asdict(end.usage).items()}
     told: dict[str, object] = {"ok": end.ending == "done", "ending": end.ending, "text": end.text, "usage": usage}
-    if error := end.failure:
-        words = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
-        told["error"] = {**words, "exitCode": error.exit_code}
-    return told
+    return told | ({"error": end.failure.for_programs()} if end.failure else {})
 
 
 def _like_this(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles
+from memdir.chat.command import session_of
 from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.guard.permissions import diff_of
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
     from memdir.types import Answer, OpenQuestion
 
-# Those that need not wait for the turn that goes on.
-_BESIDE = (
-    *("help", "remember", "forget", "memory", "dream", "review", "btw", "agents", "budget"),
-    *("tasks", "recalled", "open", "diff", "undo", "exit"),
-)
+_WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
 _OTHER_NAMES = {"quit": "exit", "?": "help", "side": "btw", "continue": "resume"}
 _REVIEWED: dict[Answer | Literal[""], str] = {
     "same": "the same: make one of them",
@@ -56,7 +54,8 @@ class Slash:
 
     def is_beside(self, text: str) -> bool:
         name = _named(text)[0]
-        return text.startswith("/") and _OTHER_NAMES.get(name, name) in _BESIDE and name not in self._own()
+        ours = _OTHER_NAMES.get(name, name)
+        return text.startswith("/") and ours in _commands() and ours not in _WAITING and name not in self._own()
 
     async def run(self, text: str) -> None:
         """One command, as it was typed. A file of the person's own goes before a command of ours."""
@@ -68,7 +67,9 @@ class Slash:
         elif method is not None:
             await method(self, words)
         else:
-            raise MemoryNotFound(f"there is no command /{name}", remedy="/help lists what there is")
+            close = difflib.get_close_matches(name, (*_commands(), *self._own()), n=1)
+            hint = f"Did you mean /{close[0]}?" if close else "/help lists what there is"
+            raise MemoryNotFound(f"there is no command /{name}", remedy=hint)
 
     async def _send(self, own: OwnCommand, typed: str, text: str) -> None:
         """What a project brought is shown whole, and sent when the person says so: they did not write it (L3)."""
@@ -169,14 +170,12 @@ class Slash:
 
     async def do_compact(self, words: str) -> None:
         """put a summary in the place of the conversation: /compact [what to keep]"""
-        await self._host.compact(words)
+        await self._chat.turn(self._host.compact(words))
 
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
-        from memdir.transcript.session_list import find_session
-
-        known = [one.ref for one in await asyncio.to_thread(self._memory.sessions)] if words else []
-        session_id = find_session(known, words).id if words else await self._chat.choose_session()
+        named = await asyncio.to_thread(session_of, self._memory, words)
+        session_id = named or await self._chat.choose_session()
         if session_id:
             await self._host.resume(session_id)
             self._chat.show_last()
@@ -190,9 +189,10 @@ class Slash:
 
     async def do_btw(self, words: str) -> None:
         """a side question that leaves no trace in the conversation: /btw QUESTION"""
-        answer = await self._host.aside(words) if words else ""
-        self._screen.notice("beside the conversation:", style="dim italic")
-        self._screen.reply(answer or "(no answer)")
+        answer = await self._chat.turn(self._host.aside(words)) if words else ""
+        if answer is not None:
+            self._screen.notice("beside the conversation:", style="dim italic")
+            self._screen.reply(answer or "(no answer)")
 
     async def do_agents(self, _: str) -> None:
         """show the sub-agents that there are"""

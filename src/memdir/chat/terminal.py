@@ -12,7 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
@@ -23,7 +23,6 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
-from prompt_toolkit.utils import get_cwidth
 
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
@@ -32,13 +31,14 @@ from memdir.text.printable import printable
 
 if TYPE_CHECKING:
     from memdir.agent import BackgroundTask
-    from memdir.chat.host import ChatEvent, ChatHost, TurnEnd
+    from memdir.chat.host import ChatEvent, ChatHost
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
     from memdir.guard.permissions import Answer, Permission
     from memdir.memdir import MemDir
     from memdir.transcript import Message
 
+Result = TypeVar("Result")
 LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
 LARGE_PASTE_CHARACTERS = 3_000
@@ -90,7 +90,8 @@ class ChatTerminal:
         self._pastes: dict[str, str] = {}  # kept until the end: what was sent once can be called back and sent again
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._is_ready = self._is_leaving = self._is_busy = False
+        self._is_ready = self._is_leaving = False
+        self._waited_for = 0  # turns, side questions and the like that go on
         self._session = self._prompt_session()
 
     def _prompt_session(self) -> PromptSession[str]:
@@ -169,7 +170,9 @@ class ChatTerminal:
 
         self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
         await self._choose_model()
-        session_id = await asyncio.to_thread(session_of, self.memory, self.options)
+        session_id = await asyncio.to_thread(
+            session_of, self.memory, self.options.resume, is_latest=self.options.latest
+        )
         if self.options.resume == "" and not session_id:
             session_id = await self.choose_session()
         chosen = HostOptions.of(self.options, session_id)
@@ -273,19 +276,19 @@ class ChatTerminal:
         told = [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]
         await self.turn(self.host.say(text, about=(*told, *about)))
 
-    async def turn(self, work: Coroutine[Any, Any, TurnEnd]) -> None:
-        """Run a turn, which can be stopped."""
-        self._began, self._is_busy = time.monotonic(), True
-        self._last_heard = self._began
+    async def turn(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a turn, or what else a person waits for: it can be stopped."""
+        if not self._waited_for:
+            self._began = self._last_heard = time.monotonic()
+        self._waited_for += 1
         try:
-            end = await work
+            return await work
         finally:
-            self._is_busy = False
-            self._finish_block()
-            self._running.clear()
+            self._waited_for -= 1
+            if not self._waited_for:
+                self._finish_block()
+                self._running.clear()
             self._redraw()
-        if end.ending == "stopped":
-            self.screen.notice("Stopped.", style="yellow")
 
     def _heard(self, event: ChatEvent) -> None:
         fields: dict[str, Any] = event.fields
@@ -313,7 +316,7 @@ class ChatTerminal:
         was_busy, told = False, None
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            is_busy = self._is_busy or bool(self.tasks)
+            is_busy = bool(self._waited_for or self.tasks)
             if is_busy or was_busy:
                 self._redraw()
             was_busy = is_busy
@@ -410,21 +413,23 @@ class ChatTerminal:
             return prompt
         width = self._session.app.output.get_size().columns
         said = printable(self._blocks.open[-LIVE_LINES * width * 2 :])
-        lines = [("class:live", row) for row in _rows(said, width)[-LIVE_LINES:]] if said.strip() else []
-        lines += [("class:live", _fitted(f"… {line}", width)) for line in self._running.values()]
+        lines = [("class:live", row) for row in self.screen.rows(said, width)[-LIVE_LINES:]] if said.strip() else []
+        lines += [("class:live", self.screen.fitted(f"… {line}", width - 1)) for line in self._running.values()]
         lines += [
             (style, row)
             for style, text in (self.panel.lines() if self.panel else ())
-            for row in _rows(printable(text).replace("\n", " "), width)
+            for row in self.screen.rows(printable(text).replace("\n", " "), width)
         ]
         above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
         return [*above, *prompt]
 
     def _footer(self) -> StyleAndTextTuples:
         """What runs, first of all; then who answers and how to get help, as far as there is room."""
+        if not self._is_ready:
+            return [("", "starting …")]
         width = self._session.app.output.get_size().columns
         parts = []
-        if self._is_busy:
+        if self._waited_for:
             now = time.monotonic()
             is_silent = now - self._last_heard > SILENT_SECONDS and not self._running and self.panel is None
             silent = f", silent for {now - self._last_heard:.0f} s" if is_silent else ""
@@ -434,8 +439,8 @@ class ChatTerminal:
             parts.append(task.name + (f" · {count} file{'s' * (count > 1)}" if count else ""))
         if self._asked_to_leave and time.monotonic() - self._asked_to_leave < LEAVE_SECONDS:
             parts.append("Ctrl-C again leaves")
-        parts += [self.memory.model_name, "F2 tasks", "/help"] if self._is_ready else ["starting …"]
-        return [("", _fitted(" │ ".join(parts), width - 1))]
+        told = " │ ".join((*parts, self.memory.model_name, "F2 tasks", "/help"))
+        return [("", self.screen.fitted(told, width - 1))]
 
     # Keys
 
@@ -478,7 +483,7 @@ class ChatTerminal:
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""
-        now, is_busy = time.monotonic(), self._is_ready and self._is_busy
+        now, is_busy = time.monotonic(), self._is_ready and self._waited_for
         if is_busy:
             self.host.stop()
         if self.panel is not None:
@@ -509,23 +514,3 @@ def _load() -> None:
     import memdir.chat.host
     import memdir.chat.screen
     import memdir.chat.slash  # noqa: F401
-
-
-def _fitted(text: str, width: int) -> str:
-    """A line that does not wrap: cut where it is wider than the terminal."""
-    first, *more = _rows(" ".join(text.split("\n")), width)
-    return f"{first}…" if more else first
-
-
-def _rows(text: str, width: int) -> list[str]:
-    """A text as lines that a terminal of this width does not wrap."""
-    rows, used = [""], 0
-    for character in text:
-        wide = get_cwidth(character)
-        if character == "\n" or used + wide >= width:
-            rows.append("")
-            used = 0
-        if character != "\n":
-            rows[-1] += character
-            used += wide
-    return rows

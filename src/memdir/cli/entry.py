@@ -273,8 +273,7 @@ def _tell(error: MemdirError, *, as_json: bool) -> None:
     if as_json:
         import json
 
-        told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy or None}
-        print(json.dumps({"ok": False, "error": {**told, "exitCode": error.exit_code}}, indent=2))
+        print(json.dumps({"type": "end", "ok": False, "error": error.for_programs()}))  # a line, as events are
         return
     from memdir.cli.terminal import clean
 

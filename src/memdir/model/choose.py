@@ -11,6 +11,13 @@ if TYPE_CHECKING:
 
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
 
+_FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
+
+
+def family_of(name: str) -> str:
+    """The provider whose models have such names; empty where nobody knows."""
+    return next((provider for beginning, provider in _FAMILIES.items() if name.startswith(beginning)), "")
+
 
 def model_name(settings: Settings) -> str:
     """The model's name at its provider."""

@@ -18,6 +18,7 @@ from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import has_link_below
 from memdir.errors import MemoryNotFound
 from memdir.layout import safe_agent_name
+from memdir.model.choose import family_of
 from memdir.store.frontmatter import find_block, newline_of, read_fields
 from memdir.text.printable import one_line, printable
 
@@ -41,7 +42,6 @@ _TOOL = re.compile(r"[^\s,(\[\]\"']+(?:\([^)]*\))?")  # `Bash(git diff:*)` is on
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _OTHER_NAMES = {"multiedit": "Edit", "ls": "Glob", "task": "Agent"}
 _SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
-_FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
 _ALIASES = ("inherit", "sonnet", "opus", "haiku", "")  # Claude Code's words for no model of our own
 
 
@@ -249,8 +249,8 @@ def model_of(definition: AgentDefinition, *, provider: str, inherited: str) -> s
     """The model that it asks: its own where that is one of the provider in force, else that of the conversation. No
     definition changes the provider."""
     named = definition.model
-    family = next((known for beginning, known in _FAMILIES.items() if named.startswith(beginning)), provider)
-    return named if named and family == provider and provider in _FAMILIES.values() else inherited
+    is_ours = provider in ("anthropic", "openai") and (family_of(named) or provider) == provider
+    return named if named and is_ours else inherited
 
 
 def _same(one: str, other: str) -> bool:
