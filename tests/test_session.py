@@ -63,6 +63,14 @@ async def test_a_long_session_is_noted_compacted_and_resumed_without_a_key(opene
         turn = work.reply(f"Looked at src/part_{number}.py. {'It holds nothing of interest. ' * 30}")
     session.turn_ended(turn.request, turn.reply, usage=Usage(input=12_000))
     await settled(session)
+    notes = Path(memory.layout.session_memory("one")).read_text()
+    assert "src/invoice.py" in notes
+    outcome = await session.compaction.compact(work.talk, work.request())
+    assert isinstance(outcome, Compacted)
+    assert outcome.method == "session-memory"
+    assert outcome.tokens_after < outcome.tokens_before
+    work.talk.transcript.close()
+    assert resume(memory.layout.session("one")).messages == work.talk.messages
     await memory.close()
     assert "session_memory.update" in events.names
     assert "session.compact" in events.names
@@ -322,14 +330,6 @@ async def test_what_was_said_while_off_is_not_noted_when_memory_is_on_again(proj
     await session.close()
     seen = [str(request.messages) for request in model.requests]
     assert any("parser" in text for text in seen) and not any("Tulip" in text for text in seen)
-    notes = Path(memory.layout.session_memory("one"))
-    notes.parent.mkdir()
-    notes.write_text("# Current state\nthe parser\n", encoding="utf-8")
-    again = memory.session("one")
-    assert again.session_memory.notes() is not None
-    again.state.summarized_up_to = again.conversation.messages[-1].id
-    await again.compact()
-    assert "Tulip" in str(model.requests[-1].messages)
     await memory.close()
 
 
