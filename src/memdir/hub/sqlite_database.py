@@ -8,8 +8,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
@@ -63,17 +63,15 @@ class SqliteDatabase:
 
     async def connect(self) -> None:
         make_folder(os.path.dirname(self.path))
-        mask = os.umask(0o077)  # the texts of a team are not for everybody on this machine
         try:
-            self._found = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            self._found.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
-            self._found.execute("pragma journal_mode = wal")
-            self._migrate(self._found)
+            with _for_us_alone():
+                self._found = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+                self._found.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
+                self._found.execute("pragma journal_mode = wal")
+                self._migrate(self._found)
         except sqlite3.DatabaseError as error:
             told = f"the hub's database {self.path} cannot be opened: {error}"
             raise MemdirError(told, remedy="Name another with --database, or bring back a backup") from None
-        finally:
-            os.umask(mask)
         self._found.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
         self._found.execute("pragma secure_delete = on")  # what is erased is overwritten
         self._found.execute("pragma synchronous = full")
@@ -165,9 +163,18 @@ class SqliteDatabase:
 
     def back_up(self, path: str) -> None:
         """A copy as of now, beside whoever writes."""
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # it is as private as what it copies
-        with closing(sqlite3.connect(path)) as copy:
+        with _for_us_alone(), closing(sqlite3.connect(path)) as copy:
             self._connection.backup(copy)
+
+
+@contextmanager
+def _for_us_alone() -> Iterator[None]:
+    """Files made here are 0600: the texts of a team are not for everybody on this machine."""
+    mask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(mask)
 
 
 class _Team:
