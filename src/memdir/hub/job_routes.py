@@ -19,8 +19,8 @@ from memdir.share.remote import digest_of
 STATES = ("open", "accepted", "rejected")
 
 _PROPOSALS = (
-    "select id, job, op, key, base, content, reason, state, created from proposals where team = ? and state = ?"
-    " order by id limit 200"
+    "select id, job, op, key, base, case when ? = 0 then content end, reason, state, created from proposals"
+    " where team = ? and state = ? order by id limit 200"
 )
 _DECIDE = (
     "update proposals set state = ?, decided_by = ?, decided = ? where team = ? and id = ? and state = 'open'"
@@ -62,7 +62,8 @@ class JobRoutes:
         if state not in STATES:
             raise bad_request(f"`state` is one of {', '.join(STATES)}")
         names = ("id", "job", "op", "key", "base", "content", "reason", "state")
-        rows = await self._hub.database.run(_PROPOSALS, identity.team, state)
+        is_short = request.query_params.get("content") == "0"
+        rows = await self._hub.database.run(_PROPOSALS, int(is_short), identity.team, state)
         shown = [{**dict(zip(names, row, strict=False)), "created": told_time(row[-1])} for row in rows]
         return answer({"proposals": shown})
 
