@@ -18,7 +18,7 @@ from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_s
 from memdir.share.judge import NotShared, TeamCaps, judge
 from memdir.share.known import KnownTeam
 from memdir.share.local import LocalTexts, read_local, spell_alike
-from memdir.share.merge import beside, settle
+from memdir.share.merge import beside, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.secrets.refuse import harmless_name
@@ -158,7 +158,8 @@ class Sync:
             mine = {key: version for key, version in wanted.items() if version.author == author}
             self._take(known, author, mine, delta, report)
         known.purged += [name for name in delta.purged if name not in known.purged and name != self.member]
-        known.revision = delta.revision
+        if all(known.digest(key) == version.digest for key, version in wanted.items()):
+            known.revision = delta.revision  # else what could not be written is asked for again
         known.synced = self.clock()
         known.save()
 
@@ -221,6 +222,11 @@ class Sync:
         is_same = ours is not None and digest_of(ours) == base[1]
         settled = settle(ours if is_same else base[0], ours, theirs)
         text = None if version.is_purged else settled.text
+        if settled.beside is not None and not version.is_purged:  # first, so that neither text is ever in no file
+            second, data = beside(key, settled.beside, change.read)
+            if change.read(second) != data:
+                self._write(change, second, data, None)
+            report.conflicts.append(second)
         if text is None and ours is not None:
             change.delete(key)
             change.drop_entry(key)
@@ -228,11 +234,6 @@ class Sync:
         elif text is not None and text != ours:
             self._write(change, key, text, version if text == theirs else None)
             report.taken.append(key)
-        if settled.beside is not None and not version.is_purged:
-            second, data = beside(key, settled.beside, change.read)
-            if change.read(second) != data:
-                self._write(change, second, data, None)
-            report.conflicts.append(second)
         return text is not None
 
     def _write(self, change: ChangeSet, key: str, text: bytes, version: Version | None) -> None:
@@ -315,7 +316,7 @@ class Sync:
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
         local = read_local(self.store.root, self.caps)
-        if not is_dry and self._give_other_names(known, local):
+        if not is_dry and self._give_other_names(known, local, report):
             local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
@@ -334,7 +335,7 @@ class Sync:
         self._note_push(known, result, report)
         return result
 
-    def _give_other_names(self, known: KnownTeam, local: LocalTexts) -> bool:
+    def _give_other_names(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> bool:
         """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
         living = {key for key, one in known.seen.items() if not one.version.is_gone}
         names = {key.casefold(): key for key in living if local.stands(key)}
@@ -343,9 +344,10 @@ class Sync:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
                     data = local.texts[key].data
-                    self._write(change, _other_name(key, digest_of(data)), data, None)
-                    change.delete(key)
-                    change.drop_entry(key)
+                    with _faults_to(report, key):
+                        self._write(change, _other_name(key, digest_of(data)), data, None)
+                        change.delete(key)
+                        change.drop_entry(key)
         return bool(clashes)
 
     def _version(self, key: str, data: bytes | None, local: LocalTexts) -> Version:
@@ -448,7 +450,7 @@ class _faults_to:  # noqa: N801 - reads as a sentence
 
 
 def _other_name(key: str, digest: str) -> str:
-    return f"{key.removesuffix('.md')}_{digest[:_DIGITS]}.md"
+    return name_beside(key, f"_{digest[:_DIGITS]}")
 
 
 def _reason_of(report: SyncReport) -> Reason | str:
