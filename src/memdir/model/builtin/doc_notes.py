@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, says
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
-from memdir.model.builtin.extract.same_memory import subject_and_values
+from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
-from memdir.text.language import fold, language, stems, tokens
+from memdir.text.language import fold, language, tokens
 from memdir.text.phrases import cues
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import ToolUse
@@ -24,7 +24,6 @@ _KINDS = ("project", "reference")  # what is about a person, or how to work with
 _HEADING = re.compile(r"#{1,6}\s+(?P<title>.+?)\s*#*\s*")
 _ITEM = re.compile(r"[-*+]\s+(?P<text>\S.*)")
 _WHY = re.compile(r"\n\n\*\*Why:\*\*\s+(.+)")
-_NUMBERED = re.compile(r"\b(?P<thing>[^\W\d_]{2,}) \d+\b")
 _GIVEN = " Why: "  # between what is so and its reason, in one line
 
 
@@ -125,16 +124,8 @@ def _is_beside(draft: MemoryDraft, line: str, sentences: Sequence[str]) -> bool:
         return False
     is_apart = bool(mine - theirs and theirs - mine)
     if "decide" in _meanings(line) | _meanings(said):
-        return is_apart or _numbered(said) != _numbered(line)
+        return is_apart or are_other_things(said, line)
     return is_apart and bool(values and known)
-
-
-def _numbered(text: str) -> set[str]:
-    """Things that go by a number, as "gadget 07" does; what follows a name, as in "PostgreSQL 17", is a value of it.
-    German writes both with a capital."""
-    is_german = language(fold(text)) == "de"
-    found = {one[0]: one["thing"] for one in _NUMBERED.finditer(text) if stems(one["thing"])}
-    return {name for name, thing in found.items() if (thing[1:] if is_german else thing).islower()}
 
 
 def _meanings(text: str) -> frozenset[str]:
