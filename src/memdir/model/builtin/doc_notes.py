@@ -13,8 +13,7 @@ from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memo
 from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
-from memdir.text.language import fold, language, tokens
-from memdir.text.phrases import cues
+from memdir.text.phrases import meanings_in
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import ToolUse
 from memdir.transcript.record import message_fields
@@ -120,17 +119,12 @@ def _is_beside(draft: MemoryDraft, line: str, sentences: Sequence[str]) -> bool:
     decisions or values each has words of its own, or two decisions are about things with other numbers."""
     said = draft.body.partition("\n\n**")[0]
     (mine, values), (theirs, known) = (subject_and_values(text) for text in (said, line))
-    if any("change" in _meanings(one) for one in (said, *sentences) if mine <= subject_and_values(one)[0]):
+    if any("change" in meanings_in(one) for one in (said, *sentences) if mine <= subject_and_values(one)[0]):
         return False
     is_apart = bool(mine - theirs and theirs - mine)
-    if "decide" in _meanings(line) | _meanings(said):
+    if "decide" in meanings_in(line) | meanings_in(said):
         return is_apart or are_other_things(said, line)
     return is_apart and bool(values and known)
-
-
-def _meanings(text: str) -> frozenset[str]:
-    said = fold(text)
-    return frozenset(cue.meaning for cue in cues(said, tokens(said), language(said)))
 
 
 def _line_of(draft: MemoryDraft) -> str:
@@ -142,4 +136,4 @@ def _line_of(draft: MemoryDraft) -> str:
 def _heading_of(draft: MemoryDraft) -> str:
     if draft.type == "reference":
         return HEADINGS[2]
-    return HEADINGS[0] if "decide" in _meanings(draft.description) else HEADINGS[1]
+    return HEADINGS[0] if "decide" in meanings_in(draft.description) else HEADINGS[1]
