@@ -268,6 +268,71 @@ async def test_what_was_said_while_off_is_known_again_in_messages_that_the_host_
     await memory.close()
 
 
+def merged(said: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Two messages of the user in one, as a host sends them whose reply to the first never came."""
+    [first, reply, off, _, last] = said
+    return [first, reply, {"role": "user", "content": f"{off['content']}\n\n{last['content']}"}]
+
+
+def reminded(said: list[dict[str, str]]) -> list[dict[str, str]]:
+    remind = "<system-reminder>Today is Monday.</system-reminder>\n"
+    return [{**one, "content": remind + one["content"]} if one["role"] == "user" else one for one in said]
+
+
+@pytest.mark.parametrize(("sent", "is_told"), [(list, True), (list, False), (reminded, True), (merged, True)])
+async def test_however_the_host_sends_its_history_again_what_was_said_while_off_is_not_in_it(
+    opened: Opened, is_told: bool, sent: Callable[[list[dict[str, str]]], list[dict[str, str]]]
+) -> None:
+    """S5: also where it told of no turn while memory was off, puts something before a message, or joins two."""
+    memory = opened()
+    session = memory.session("one")
+    said: list[dict[str, str]] = []
+
+    async def turn(text: str) -> None:
+        said.append({"role": "user", "content": text})
+        if session.is_on or is_told:
+            as_sent = sent(said) if len(said) > 3 else said
+            session.turn_ended({"model": "m", "max_tokens": 9, "messages": as_sent}, answer)
+        said.append({"role": "assistant", "content": "Understood."})
+        if session.is_on:
+            await session.extraction.drain()
+
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Understood."}]}
+    await turn("Please answer in short sentences.")
+    await session.toggle(is_on=False)
+    await turn("From now on never mock the database in tests: mocks hid a broken migration.")
+    await session.toggle(is_on=True)
+    await turn("From now on always write the tests before the code, it saves us rework.")
+    texts = "".join(path.read_text() for path in Path(memory.place.root).glob("*.md"))
+    assert "before the code" in texts and "mock" not in texts
+    await session.close()
+    await memory.close()
+
+
+async def test_what_was_said_while_off_is_not_noted_when_memory_is_on_again(project: Path, events: Events) -> None:
+    """S5, N3: the notes are memdir's own, as memories are."""
+    model = ScriptedModel([says("Nothing.")] * 9)
+    memory = open_memory(project, sink=events, flags={"dreamEnabled": "false"}, model=model)
+    memory.start()
+    session = memory.session("one")
+    talk = session.conversation
+
+    def turn(text: str) -> None:
+        talk.add(user(text))
+        request = Request("builtin", messages=talk.messages)
+        session.turn_ended(request, talk.add(Message("assistant", (Text("Understood."),))), usage=Usage(50_000))
+
+    await session.toggle(is_on=False)
+    turn("The acquisition of Tulip Ltd is a secret until May.")
+    await session.toggle(is_on=True)
+    turn("Let us go on with the parser.")
+    await session.session_memory.settle(5)
+    await session.close()
+    seen = [str(request.messages) for request in model.requests]
+    assert any("parser" in text for text in seen) and not any("Tulip" in text for text in seen)
+    await memory.close()
+
+
 async def test_closing_in_the_middle_of_catching_up_loses_nothing(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ from memdir.remember.lineage import DraftJudge
 from memdir.remember.magic_docs import DocUpdate, MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import FinishedTurn, Skipped, written_since
+from memdir.remember.turn import FinishedTurn, Skipped, known_as, written_since
 from memdir.store.history import Origin
 from memdir.transcript.attended import attended_times
 from memdir.transcript.conversation import Conversation
@@ -194,8 +194,9 @@ class Session:
         is_on = is_on and self._memory.settings.enabled
         if is_on != self._is_on:
             self._is_on = self.state.memory_is_on = is_on
-            self._prompt = self._own_request = self._heard = None
+            self._prompt = self._own_request = None
             if not is_on:
+                self._heard = self._heard_so_far()
                 await self._stop(0.0, SWITCHED_OFF)
                 if self._team is not None:
                     self._team.stop()
@@ -225,6 +226,9 @@ class Session:
             if not (self._is_on and self._is_learning):
                 self._pass_over(turn)
                 return
+            if self._heard is not None and not turn.is_subagent:  # a host may have told of no turn while it was off
+                self.state.pass_over(turn.messages[: -len(turn.own)], self._heard, is_saved=True)
+                self._heard = None
             self._begin()
             self._learn(turn, usage or counted)
         except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
@@ -238,7 +242,7 @@ class Session:
         if turn.is_subagent:
             return
         self._heard = self._heard_so_far() if self._heard is None else self._heard
-        self.state.pass_over(turn, self._heard, is_saved=os.path.exists(self._memory.place.identity))
+        self.state.pass_over(turn.messages, self._heard, is_saved=os.path.exists(self._memory.place.identity))
 
     def _heard_so_far(self) -> frozenset[str]:
         """What was said while memory was on: here, as far as it waits on disk, and as the transcript tells."""
@@ -248,7 +252,7 @@ class Session:
         if os.path.exists(self._memory.layout.session(self.id)):
             written = resume(self._memory.layout.session(self.id)).messages
         said = (message for message in (*before, *waiting, *written) if not message.is_off)
-        return frozenset(message.id for message in said if message.id) - self.state.unheard
+        return frozenset(map(known_as, said)) - self.state.unheard
 
     def _finished(
         self, request: Request | Mapping[str, object], reply: object, *, is_subagent: bool

@@ -93,6 +93,17 @@ async def test_session_memory_takes_the_place_of_what_it_covers(
     assert events.events[-1].fields["method"] == "session-memory"
 
 
+async def test_notes_that_leave_out_what_was_said_while_memory_was_off_replace_no_conversation(
+    work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction]
+) -> None:
+    """S5, N7: nobody noted that; the conversation still needs it, and a model that reads all of it sums it up."""
+    long_talk(work)
+    keep_notes(layout, session, work.talk.messages[-5].id)
+    session.leave_out(work.talk.messages[:3])
+    outcome = await compaction(ScriptedModel([says(SHORT)])).compact(work.talk, work.request())
+    assert isinstance(outcome, Compacted) and outcome.method == "model"
+
+
 @pytest.mark.parametrize("body", ["I'm sorry, I cannot do that.", "Done.", "(to be filled in)", "- \n" * 60])
 async def test_notes_without_substance_replace_no_conversation(
     work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction], body: str

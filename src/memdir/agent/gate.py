@@ -99,13 +99,10 @@ class SingleFileGate:
 
     def __call__(self, call: ToolUse) -> Allow | Deny:
         path = call.input.get("file_path")
-        is_fitting = call.name == "Read" or call.name in WRITING
-        if is_fitting and isinstance(path, str) and "\0" not in path and self._is_it(path):
+        is_fitting = (call.name == "Read" or call.name in WRITING) and isinstance(path, str) and "\0" not in path
+        if is_fitting and os.path.realpath(os.path.join(self.cwd, str(path))) == os.path.realpath(self.path):
             return Allow()
         return Deny(f"only Read, Edit and Write of {self.path} are available here")
-
-    def _is_it(self, path: str) -> bool:
-        return os.path.realpath(os.path.join(self.cwd, path)) == os.path.realpath(self.path)
 
 
 def memory_gate(roots: Sequence[str], *, cwd: str) -> Gate:

@@ -51,16 +51,11 @@ def plain_reply(reply: object) -> Reply:
     if not isinstance(reply, Reply):
         raise ModelError(f"the model gave no reply but {type(reply).__name__}", kind="bad_reply")
     usage: object = reply.usage
-    if type(usage) is not Usage or not all(map(_is_count, vars(usage).values())):
+    if type(usage) is not Usage or not all(type(one) is int and 0 <= one <= MAX_TOKENS for one in vars(usage).values()):
         raise _unusable("its usage is no count of tokens")
     name: object = reply.model
     stop = stop_reason_of(reply.stop_reason)
     return Reply(_plain_message(reply.message), stop, usage, _text(name) if isinstance(name, str) else "")
-
-
-def _is_count(number: object) -> bool:
-    """Whether it says how many tokens were used, and nothing that would spoil a sum."""
-    return type(number) is int and 0 <= number <= MAX_TOKENS
 
 
 def _plain_message(message: object) -> Message:

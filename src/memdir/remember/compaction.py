@@ -20,7 +20,7 @@ from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import load_prompt
 from memdir.remember.session_memory import SessionMemory, headings_in
-from memdir.remember.turn import Skipped
+from memdir.remember.turn import Skipped, is_asked
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, user
 from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, estimate_text, tail_start, whole_calls
@@ -146,9 +146,10 @@ class Compaction:
             return Skipped("no_session_memory")
         ids = [message.id for message in conversation.messages]
         covered = self.memory.session.summarized_up_to
-        if covered not in ids:
+        noted = conversation.messages[: ids.index(covered) + 1] if covered in ids else ()
+        if not noted or any(one.is_off for one in self.memory.session.heard(noted)):  # noted is only what was heard
             return Skipped("session_memory_covers_unknown")
-        start = tail_start(conversation.messages, ids.index(covered) + 1, Tail.within(self.plan.window_tokens))
+        start = tail_start(conversation.messages, len(noted), Tail.within(self.plan.window_tokens))
         text, kept = notes.shortened(self.memory.path), conversation.messages[start:]
         return _Proposal("session-memory", text, _message(text, conversation, kept), kept)
 
@@ -202,13 +203,9 @@ def _missing(proposal: _Proposal, replaced: Sequence[Message]) -> str:
 def _message(summary: str, conversation: Conversation, kept: Sequence[Message]) -> Message:
     """The summary as the model gets it, with the user's last words, which may be a question that is still open."""
     path = conversation.transcript.path
-    asked = next((message for message in reversed(conversation.messages) if _is_asked(message)), None)
+    asked = next((one for one in reversed(conversation.messages) if is_asked(one) and one.text.strip()), None)
     if asked is not None and asked.id not in [message.id for message in kept] and asked.text.strip() not in summary:
         summary = load_prompt("compact/last_words.md").render(
             summary=summary, words=asked.text.strip()[:MAX_LAST_WORDS]
         )
     return user(load_prompt("compact/continued.md").render(summary=summary, transcript=path), is_meta=True)
-
-
-def _is_asked(message: Message) -> bool:
-    return message.role == "user" and not message.is_meta and bool(message.text.strip())

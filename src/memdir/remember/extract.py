@@ -28,7 +28,6 @@ from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
-from memdir.model.raw import plain_request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
@@ -257,13 +256,11 @@ class Extraction:
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         if self.plan.is_log:
-            return await self._log(
-                _without_unheard(turn, said), new, dated, saved, LogDraft(self.plan.stores[0], judge)
-            )
+            return await self._log(turn.of(said), new, dated, saved, LogDraft(self.plan.stores[0], judge))
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
-        report = await self._fork(_without_unheard(turn, said), new, ForkTools(self.model, tools, gate), saved)
+        report = await self._fork(turn.of(said), new, ForkTools(self.model, tools, gate), saved)
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
@@ -389,16 +386,6 @@ class Extraction:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
-
-
-def _without_unheard(turn: FinishedTurn, said: Sequence[Message]) -> FinishedTurn:
-    """A turn as the fork is shown it: the newest messages are those that count, and nobody reads what was said while
-    memory was off. Only then is the request another one than the host's, and its cache not shared."""
-    heard = tuple(message for message in said if not message.is_off)
-    if len(heard) == len(said):
-        return turn
-    request = replace(plain_request(turn.request), messages=heard[:-1])
-    return replace(turn, request=request, reply=heard[-1], earlier=())
 
 
 def would_fail_again(error: MemdirError) -> bool:

@@ -159,9 +159,6 @@ class MagicDocs:
                     self._skip(shown_line(path), error.message)
         self.session.note_docs(docs, seen=messages[-1].id if messages else "")
 
-    def _unregister(self, key: str) -> None:
-        self.session.note_docs({one: cursor for one, cursor in self.session.docs.items() if one != key})
-
     def _said(self, messages: Sequence[Message], key: str) -> SaidForDoc | None:
         return said_since(self.session.heard(messages), self.session.docs.get(key, ""))
 
@@ -172,7 +169,7 @@ class MagicDocs:
             await self._brought_up(key, said)
             return
         except (MemoryNotFound, PathEscape) as error:  # the header is gone, or the file, or it is reached by a link now
-            self._unregister(key)
+            self.session.note_docs({one: cursor for one, cursor in self.session.docs.items() if one != key})
             reason = f"unregistered: {error.message}"
         except EditConflict:
             reason = "changed_meanwhile"

@@ -138,7 +138,7 @@ class SessionMemory:
 
     async def update(self, turn: FinishedTurn, tokens: int) -> Skipped | None:
         """Run the fork; what it wrote replaces the notes only when all of it is well."""
-        template = self._template()
+        template, turn = self._template(), turn.of(self.session.heard(turn.messages))
         file = SingleFile(self.path, template.encode("utf-8"))
         box = Toolbox(memory_tools(), ToolContext(self.cwd, file))
         tools = ForkTools(self.model, box, SingleFileGate(self.path, self.cwd))

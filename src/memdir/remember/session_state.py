@@ -21,15 +21,16 @@ from memdir.disk.plain_file import open_descriptor, read_plain
 from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
-from memdir.remember.turn import FinishedTurn, messages_after
+from memdir.remember.turn import FinishedTurn, known_as, messages_after
 from memdir.transcript.conversation import Branch
-from memdir.transcript.message import Message
+from memdir.transcript.message import Block, Message, Text
 from memdir.transcript.record import encode, message_fields, record_from
 from memdir.transcript.transcript import Transcript
 
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
 MAX_UNLEARNED_BYTES = 64 << 20
-_DIGITS = 32  # enough that no two messages are ever taken for each other
+MAX_UNHEARD = 16_000  # lines said while memory was off, the last ones: half of what the state may take
+_DIGITS = 32  # enough that no two lines are ever taken for each other
 
 
 @dataclass
@@ -48,7 +49,7 @@ class SessionState:
     docs: Mapping[str, str] = field(default_factory=dict)  # magic docs, and the last message each has seen
     docs_seen: str = ""  # the last message that was looked at for docs
     unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
-    unheard_words: tuple[str, ...] = ()  # the same by their words: a host may send them again under other ids
+    unheard_words: tuple[str, ...] = ()  # the same by their lines: a host may send them again under other ids
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -89,14 +90,15 @@ class SessionState:
         self.failures, self.failed_up_to = 0, ""
         self._save()
 
-    def pass_over(self, turn: FinishedTurn, heard: Collection[str], *, is_saved: bool) -> None:
-        """A turn was said while memory was off: nothing is learned from it, now or later. What was heard while memory
-        was on, and not learned from yet, is left for when it is on again."""
-        new = [message.id for message in messages_after(turn.messages, self.extract_cursor) if message.id]
-        self.unheard |= {one for one in new if one not in heard}
-        self.unheard_words += tuple(_by_words(message) for message in turn.own if message.text.strip())
-        if self.unheard.issuperset(new):
-            self.extract_cursor = turn.reply.id
+    def pass_over(self, said: Sequence[Message], heard: Collection[str], *, is_saved: bool) -> None:
+        """This was said while memory was off, but for what was heard before: nothing is learned from it, now or later.
+        What was heard, and not learned from yet, is left for when it is on again."""
+        after = messages_after(said, self.extract_cursor)
+        new = [one for one in self.heard(after) if not one.is_off and known_as(one) not in heard]
+        self.unheard |= {one.id for one in new if one.id}
+        self.unheard_words = (*self.unheard_words, *(words for one in new for words in _lines(one)))[-MAX_UNHEARD:]
+        if said and self.unheard.issuperset(one.id for one in after if one.id):
+            self.extract_cursor = said[-1].id
             self.failures, self.failed_up_to = 0, ""
         if is_saved:
             is_begun = SessionState.was_begun(self.id, self.layout)
@@ -112,18 +114,14 @@ class SessionState:
         self.unheard |= now.unheard
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Messages, with the mark of those that were said while memory was off. Where none bears an id of theirs, they
-        are known by their words, as often as they were said then."""
+        """Messages, with the mark of those that were said while memory was off. What bears no id of theirs is known by
+        its lines, as often as they were said then: a host sends them again under other ids, with a reminder before
+        them, or joined to what was said later."""
         self._hear_of_others()
-        is_known = any(one.id in self.unheard for one in messages)
-        left = Counter(() if is_known else self.unheard_words)
-        found = []
-        for one in messages:
-            words = _by_words(one) if left else ""
-            is_off = one.id in self.unheard or left[words] > 0
-            left[words] -= is_off
-            found.append(replace(one, is_off=True) if is_off else one)
-        return tuple(found)
+        left = Counter(self.unheard_words)
+        for one in messages if left else ():
+            left.subtract(_lines(one) if one.id in self.unheard else ())
+        return tuple(replace(one, is_off=True) if one.id in self.unheard else _without(one, left) for one in messages)
 
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
@@ -250,10 +248,32 @@ class Unlearned:
             self._let_go = None
 
 
-def _by_words(message: Message) -> str:
-    """What knows a message again, and tells nobody what it said."""
-    text = f"{message.role} {' '.join(message.text.split())}"
+def _lines(message: Message) -> list[str]:
+    return [_by_words(message, line) for line in message.text.split("\n") if line.strip()]
+
+
+def _by_words(message: Message, line: str) -> str:
+    """What knows a line again, and tells nobody what it said."""
+    text = f"{message.role} {' '.join(line.split())}"
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
+def _without(message: Message, left: Counter[str]) -> Message:
+    """A message without the lines that are left to be known again; marked, where it has no others."""
+    if not any(left[words] > 0 for words in (_lines(message) if left else ())):
+        return message
+    blocks = list[Block]()
+    for block in message.content:
+        if isinstance(block, Text):
+            lines = list[str]()
+            for line in block.text.split("\n"):
+                words = _by_words(message, line)
+                left[words] -= 1
+                lines += [] if left[words] >= 0 else [line]
+            block = Text("\n".join(lines))  # noqa: PLW2901 - the same block, shorter
+        blocks.append(block)
+    shorter = replace(message, content=tuple(blocks))
+    return shorter if shorter.text.strip() else replace(message, is_off=True)
 
 
 def unlearned_sessions(layout: Layout) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memdir.agent.gate import READING
 from memdir.disk.safe_path import is_index
@@ -57,6 +57,15 @@ class FinishedTurn:
         messages = self.messages
         asked = (at for at in range(len(messages) - 1, -1, -1) if is_asked(messages[at]))
         return messages[next(asked, 0) :]
+
+    def of(self, said: Sequence[Message]) -> FinishedTurn:
+        """The turn as a fork is shown it: the newest messages are those that count, and nobody reads what was said
+        while memory was off. Only then is the request another one than the host's, and its cache not shared."""
+        heard = tuple(message for message in said if not message.is_off)
+        if heard == self.messages:
+            return self
+        request = replace(plain_request(self.request), messages=heard[:-1])
+        return replace(self, request=request, reply=heard[-1], earlier=())
 
     def holds(self, other: FinishedTurn) -> bool:
         """Whether all that was said in another turn is a part of this one: a host may send no history, or a window."""

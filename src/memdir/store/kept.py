@@ -242,7 +242,7 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
         return "kept"
     named, named_now = _first_words(unit.text, other.text)
     missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
-    numbers = [sum(map(_is_number, some)) for some in (missing, gained)]
+    numbers = [sum(fact[:1].isdigit() for fact in some) for some in (missing, gained)]
     counts = [numbers, [len(missing) - numbers[0], len(gained) - numbers[1]]]
     if all(old <= new for old, new in counts):
         return "gone"
@@ -259,10 +259,6 @@ def _first_words(one: str, other: str) -> tuple[frozenset[str], frozenset[str]]:
     words, others = one.split(), other.split()
     is_alike = words[1:2] == others[1:2] and words[:1] != others[:1]
     return (frozenset(words[:1]), frozenset(others[:1])) if is_alike else (frozenset(), frozenset())
-
-
-def _is_number(fact: str) -> bool:
-    return fact[:1].isdigit()
 
 
 def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Topic) -> bool:

@@ -153,16 +153,13 @@ def _origin(store: MemoryStore, memories: Sequence[Memory]) -> Origin:
     """Where memories come from, so that their new history tells it by itself: a project may be gone one day."""
     if not store.history.is_readable:
         return Origin("move", trust="user")
-    found = [_learned(store.history.log(store.place.prefix + memory.key)) for memory in memories]
+    logs = (store.history.log(store.place.prefix + memory.key) for memory in memories)
+    found = [next((commit for commit in log if commit.trailers.get("Session")), None) for log in logs]
     sessions = {commit.trailers["Session"] for commit in found if commit}
     messages = [word for commit in found if commit for word in commit.trailers.get("Messages", "").split()]
     if len(sessions) != 1:
         return Origin("move", trust="user")
     return Origin("move", session=sessions.pop(), messages=tuple(dict.fromkeys(messages)), trust="user")
-
-
-def _learned(commits: Sequence[Commit]) -> Commit | None:
-    return next((commit for commit in commits if commit.trailers.get("Session")), None)
 
 
 def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool = False) -> Undone:

@@ -89,11 +89,8 @@ def languages() -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 15)
 def languages_of(word: str) -> frozenset[str]:
     """The languages in which a folded word is one that a date is built around."""
-    return frozenset(name for name in languages() if _carries(_vocabulary(name), word))
-
-
-def _carries(known: _Vocabulary, word: str) -> bool:
-    return word in known.carriers or known.stem(word) is not None
+    known = ((name, _vocabulary(name)) for name in languages())
+    return frozenset(name for name, one in known if word in one.carriers or one.stem(word) is not None)
 
 
 @cache

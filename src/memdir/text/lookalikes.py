@@ -176,7 +176,7 @@ class _Fold(dict[int, str]):
         from unicodedata import normalize
 
         if not self._alike:
-            self._alike = _read_alike()
+            self._alike = {sign: line[0] for line in shipped_lines("text/lookalikes.txt") for sign in line[2:]}
         if sign in self._alike:
             return self._alike[sign]
         return "".join([self._letter(part) for part in normalize("NFKD", normalize("NFKD", sign).casefold())])
@@ -193,10 +193,6 @@ class _Fold(dict[int, str]):
         if latin:
             return latin[1].lower()
         return (">" if bracket[1] else "<") if bracket else sign
-
-
-def _read_alike() -> dict[str, str]:
-    return {sign: line[0] for line in shipped_lines("text/lookalikes.txt") for sign in line[2:]}
 
 
 def _decoded(escape: str) -> str:
