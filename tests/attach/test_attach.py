@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import tomllib
@@ -714,3 +715,20 @@ def test_the_memory_that_is_named_is_the_one_that_is_attached(
     run("--home", str(work), "attach", "--yes")
     run("--home", str(work), "detach", "--yes")
     assert {name: data for name, data in snapshot(user_home).items() if not name.startswith(".memdir")} == before
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_of_a_memdir_that_is_gone_no_shell_complains_where_its_user_is_shown_that(
+    run: Run, user_home: Path, shell: str
+) -> None:
+    """Gemini CLI and Qwen Code show what a hook writes to its standard error, at every prompt."""
+    run("attach", "gemini", "qwen", "--yes")
+    for name in (".gemini/settings.json", ".qwen/settings.json"):
+        words = re.findall(r'"command": "(.*? hook .*?)"', (user_home / name).read_text())
+        assert len(words) >= 3
+        for word in words:
+            gone = word.replace("/memdir hook", "/gone/memdir hook")
+            done = subprocess.run([shell, "-c", gone], capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    run("detach", "--yes")
+    assert "hook" not in (user_home / ".qwen/settings.json").read_text()

@@ -32,6 +32,7 @@ _OF_TOOLS = {
     "gemini": ("BeforeTool", "AfterTool"),
     "qwen": ("PreToolUse", "PostToolUse"),
 }
+_OUTSPOKEN = ("gemini", "qwen")  # they show their user what a shell says when memdir is gone
 # The packages that `make test-clients` installs, in the versions with which all of this was tried.
 _TRIED = {
     "claude": ("@anthropic-ai/claude-code", "2.1.325"),
@@ -115,7 +116,8 @@ class Agent:
     def group(self, event: str, program: str) -> dict[str, object]:
         """What stands in its list of an event."""
         home = f"MEMDIR_HOME={shlex.quote(self.memory)} " if self.memory else ""
-        command = f"{home}{shlex.quote(program)} hook {self.name} {event} || true"
+        quiet = "2>/dev/null " if self.name in _OUTSPOKEN else ""
+        command = f"{quiet}{home}{shlex.quote(program)} hook {self.name} {event} || true"
         hook: dict[str, object] = {"type": "command", "command": command, "timeout": self.timeout}
         if self.name == "gemini":
             return {"matcher": "*", "hooks": [{"name": NAME, **hook}]}
