@@ -46,7 +46,9 @@ _MAX_MANIFEST = 1 << 20
 _PLUGIN_MARK = "// Made by `memdir attach`"  # how our plugin begins
 # One word in which a shell does nothing but take the quotes off, and does not set a variable.
 _WORD = r"""(?!\w+\+?=)(?:'[^']*'|"[^"$`\\!]*"|\\[^\n]|[\w@%+=:,./~-])+"""
-_OURS = re.compile(rf"(?:MEMDIR_HOME=({_WORD}) )?({_WORD}) hook (?:claude|codex|gemini|qwen|opencode) \w+ \|\| true")
+_OURS = re.compile(
+    rf"(?:2>/dev/null )?(?:MEMDIR_HOME=({_WORD}) )?({_WORD}) hook (?:claude|codex|gemini|qwen|opencode) \w+ \|\| true"
+)
 
 
 @dataclass(frozen=True)
