@@ -22,6 +22,7 @@ from memdir.share.sync import SyncReport
 from memdir.share.team import KINDS, Address, keep_token, open_remote
 from memdir.store.memories import find_key
 from memdir.store.scan import age_words
+from memdir.store.shared import proposals_told
 
 WATCH_SECONDS = 30.0  # between two looks at a remote that tells nothing by itself
 REASONS = {
@@ -310,6 +311,8 @@ def _tell_left_out(report: SyncReport, context: Any) -> None:
     for one in report.left_out.values():
         remedy = f". {one.remedy}" if one.remedy else ""
         context.note(f"{shown_line(one.file)} does not travel: {shown_line(one.told)}{remedy}")
+    if report.proposals:
+        context.note(proposals_told(report.proposals))
 
 
 def _plain(report: SyncReport) -> dict[str, object]:
@@ -324,6 +327,7 @@ def _plain(report: SyncReport) -> dict[str, object]:
         "purged": report.purged,
         "mayHold": report.may_hold,
         "waiting": report.waiting,
+        "proposals": report.proposals,
         "leftOut": [_plain_fault(one) for one in report.left_out.values()],
         "reason": report.reason or None,
         "problem": report.problem or None,
