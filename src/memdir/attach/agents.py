@@ -165,59 +165,26 @@ class Agent:
 
 def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[str, Agent]:
     """Every agent that can be attached, by its name. It asks before its tools run where something `is_guarded`."""
-    claude, codex, gemini, qwen, opencode = (
-        environment.claude_home,
-        environment.codex_home,
-        environment.gemini_home,
-        environment.qwen_home,
-        environment.opencode_home,
+    where = environment
+    claude, codex, opencode = where.claude_home, where.codex_home, where.opencode_home
+    of_claude, of_gemini, of_qwen = (
+        os.path.join(home, "settings.json") for home in (claude, where.gemini_home, where.qwen_home)
     )
-    named = ("SessionStart", "UserPromptSubmit", "Stop")
+    of_codex = (os.path.join(codex, "hooks.json"), os.path.join(codex, "config.toml"))
     commented = os.path.join(opencode, "opencode.jsonc")
-    opencode_file = commented if os.path.exists(commented) else os.path.join(opencode, "opencode.json")
+    of_opencode = commented if os.path.exists(commented) else os.path.join(opencode, "opencode.json")
+    named, ms = ("SessionStart", "UserPromptSubmit", "Stop"), _SECONDS * 1000
+    at_ends, key = (*named, "PreCompact", "SessionEnd"), "mcpServers"
+    of_agent = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
+    own, own_qwen = ("autoMemoryEnabled",), ("memory", "enableManagedAutoMemory")
     found = (
         Agent(
-            "claude",
-            "Claude Code",
-            claude,
-            os.path.join(claude, "settings.json"),
-            environment.claude_state,
-            "mcpServers",
-            (*named, "PreCompact", "SessionEnd"),
-            own_memory=("autoMemoryEnabled",),
-            is_strict=True,
+            "claude", "Claude Code", claude, of_claude, where.claude_state, key, at_ends, own_memory=own, is_strict=True
         ),
-        Agent(
-            "codex",
-            "Codex",
-            codex,
-            os.path.join(codex, "hooks.json"),
-            os.path.join(codex, "config.toml"),
-            "mcp_servers",
-            named,
-            is_strict=True,
-        ),
-        Agent(
-            "gemini",
-            "Gemini CLI",
-            gemini,
-            os.path.join(gemini, "settings.json"),
-            os.path.join(gemini, "settings.json"),
-            "mcpServers",
-            ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
-            timeout=_SECONDS * 1000,
-        ),
-        Agent(
-            "qwen",
-            "Qwen Code",
-            qwen,
-            os.path.join(qwen, "settings.json"),
-            os.path.join(qwen, "settings.json"),
-            "mcpServers",
-            named,
-            own_memory=("memory", "enableManagedAutoMemory"),
-        ),
-        Agent("opencode", "opencode", opencode, "", opencode_file, "mcp"),
+        Agent("codex", "Codex", codex, *of_codex, "mcp_servers", named, is_strict=True),
+        Agent("gemini", "Gemini CLI", where.gemini_home, of_gemini, of_gemini, key, of_agent, timeout=ms),
+        Agent("qwen", "Qwen Code", where.qwen_home, of_qwen, of_qwen, key, named, own_memory=own_qwen),
+        Agent("opencode", "opencode", opencode, "", of_opencode, "mcp"),
     )
     home = "" if environment.home == Environment({}).home else environment.home
     tools = _OF_TOOLS if is_guarded else {}
