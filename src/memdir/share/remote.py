@@ -18,6 +18,7 @@ Reason = Literal[
     "too_large",
     "path",
     "private",
+    "disk",
     "not_text",
     "rate",
     "offline",
@@ -25,10 +26,15 @@ Reason = Literal[
     "conflict",
 ]
 GONE = ""  # the digest of what was deleted
+HEX = frozenset("0123456789abcdef")
 
 
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def is_digest(text: str) -> bool:
+    return len(text) == 64 and HEX.issuperset(text)
 
 
 @dataclass(frozen=True)
