@@ -76,6 +76,7 @@ class Place:
     texts_of_team = _Below("state", "team", "texts")  # and their texts: what two changes are merged from
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
+    proposals_of_team = _Below("state", "team", "proposals")  # how many of the team's dream wait for a yes or no
     team_lock = _Below("state", "team", "lock")
     team_failure = _Below("state", "team", "failure.json")  # why nothing gets through, and since when
     changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something

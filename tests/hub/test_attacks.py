@@ -9,6 +9,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -425,6 +427,51 @@ def test_a_client_that_is_slow_is_cut_off(tmp_path: Path) -> None:
         server.stop()
 
 
+ENDLESS = {
+    "a body": (b"", b"10000\r\n" + b"x" * 65_536 + b"\r\n"),
+    "a body in drops": (b"", b"1\r\nx\r\n"),
+    "an extension": (b"5;", b"x" * 65_536),
+    "a trailer's value": (b"0\r\nX: ", b"x" * 65_536),
+    "a trailer's name": (b"0\r\nX", b"x" * 65_536),
+    "trailers": (b"0\r\n", b"X-Abc: defghij\r\n" * 4_096),
+}
+
+
+def test_nobody_without_a_token_sends_on_and_on(tmp_path: Path) -> None:
+    """With a third of a second for what follows an answer instead of two."""
+    limits = "import memdir.hub.http_guard as guard; guard.ANSWERED_SECONDS = 0.3"
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log", before=limits)
+    try:
+        for (start, more), path in product(ENDLESS.values(), ("/nothing", "/v1/teams/t_1/batch")):
+            begun, sent = time.monotonic(), 0
+            with socket.create_connection(("127.0.0.1", server.port), timeout=0.05) as wire, suppress(OSError):
+                wire.sendall(
+                    f"POST {path} HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + start
+                )
+                while time.monotonic() - begun < 5:
+                    wire.sendall(more)
+                    sent += len(more)
+                    with suppress(TimeoutError):
+                        if len(more) < 100 and not wire.recv(65_536):
+                            break
+            assert time.monotonic() - begun < 5, (start, more[:20], path)
+            assert not start or sent < 8 << 20, "what is no body is short"
+    finally:
+        server.stop()
+
+
+def test_what_follows_an_answer_in_time_leaves_the_connection_open(hub: HubServer, victim: Client) -> None:
+    with socket.create_connection(("127.0.0.1", hub.port), timeout=5) as wire:
+        wire.sendall(head(victim, "PUT /nothing HTTP/1.1", "Content-Length: 9", token=False))
+        got = b""
+        while not got.endswith(b"}}"):
+            got += wire.recv(65_536)
+        wire.sendall(b"the body." + head(victim, "GET /health HTTP/1.1", "Connection: close"))
+        while part := wire.recv(65_536):
+            got += part
+    assert [part[:3] for part in got.split(b"HTTP/1.1 ")[1:]] == [b"404", b"200"]
+
+
 # Statements and logs.
 
 INJECTIONS = (
@@ -526,9 +573,19 @@ def test_no_secret_gets_in_by_a_name_or_a_reason(hub: HubServer, victim: Client)
 
 
 def test_nothing_private_is_shared(victim: Client) -> None:
-    for kind in ("user", "User", " user ", '"user"'):
-        refused = victim.put("b.md", f"---\nname: me\ndescription: x\ntype: {kind}\n---\n\nI am tired.\n")
-        assert refused.status == 422, kind
+    """However it is spelled: a machine takes none of these in, and the hub has the machine's eyes."""
+    spelled = (
+        "type: user",
+        "type: User",
+        "type:  user ",
+        'type: "user"',
+        "Type: user",
+        "TYPE: USER",
+        "type: user # me",
+    )
+    for line in spelled:
+        refused = victim.put("b.md", f"---\nname: me\ndescription: x\n{line}\n---\n\nI am tired.\n")
+        assert refused.status == 422, line
         assert refused.kind == "private"
 
 

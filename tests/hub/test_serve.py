@@ -14,12 +14,13 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Ran
-from tests.hub.servers import CUT_OFF, Client, Postgres, postgres_programs, start_hub
+from tests.hub.servers import CUT_OFF, Beside, Client, Postgres, postgres_programs, start_hub
 
 HUB = [sys.executable, "-m", "memdir.cli.entry", "hub"]
 
@@ -187,12 +188,45 @@ def test_health_asks_no_database_and_the_hub_goes_on_when_it_is_back(postgres: P
         server.stop()
 
 
+def test_health_answers_while_another_process_writes(tmp_path: Path) -> None:
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    written: list[int] = []
+    try:
+        team, asking = server.team("patient"), Client(server.port)
+        writing = threading.Thread(target=lambda: written.append(team.put("a.md", "one").status))
+        with closing(sqlite3.connect(server.database, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            writing.start()
+            begun = time.monotonic()
+            for _ in range(100):
+                assert asking.ask("GET", "/health").status == 200
+            assert time.monotonic() - begun < 2 and not written
+            other.execute("commit")
+        writing.join()
+        assert written == [201], "who had to wait is served then"
+    finally:
+        server.stop()
+
+
+def test_what_is_acknowledged_is_on_the_disk(postgres: Postgres, tmp_path: Path) -> None:
+    """A killed process shows nothing of it: only the settings that decide it can be asked."""
+    file, server = (Beside(place) for place in (str(tmp_path / "hub.sqlite3"), postgres.url))
+    try:
+        assert file.run(lambda database: database.run("pragma synchronous")) == [(2,)], "full"
+        assert file.run(lambda database: database.run("pragma journal_mode")) == [("wal",)]
+        assert server.run(lambda database: database.run("show synchronous_commit")) == [("on",)]
+    finally:
+        file.end()
+        server.end()
+
+
 def test_a_copy_of_sqlite_made_while_it_is_written_can_be_served(tmp_path: Path) -> None:
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
     team = server.team("acme")
     for number in range(5):
         team.put(f"n{number}.md", "text")
     server.admin("backup", str(tmp_path / "copy.sqlite3"))
+    assert (tmp_path / "copy.sqlite3").stat().st_mode & 0o777 == 0o600, "the texts of all teams"
     team.put("later.md", "text")
     server.stop()
     restored = start_hub(str(tmp_path / "copy.sqlite3"), tmp_path / "log")

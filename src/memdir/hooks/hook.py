@@ -239,9 +239,9 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
+    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory), _proposed(memory)))))
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
-        return HookAnswer(message=_saved(memory))
-    answer = HookAnswer(message=_saved(memory))
+        return answer
     if source == "compact" and call.host != "claude":
         from memdir.hooks.session_start import behaviour
 
@@ -349,6 +349,15 @@ def _saved(memory: MemDir) -> str:
     files = [one_line(name) for name in WorkQueue(memory.layout).told()]
     more = f" and {len(files) - MAX_TOLD} more" if len(files) > MAX_TOLD else ""
     return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
+
+
+def _proposed(memory: MemDir) -> str:
+    """That the team's nightly dream waits for somebody's yes or no."""
+    if not memory.syncs:
+        return ""
+    from memdir.store.shared import proposals_noted, proposals_told
+
+    return proposals_told(proposals_noted(memory.place))
 
 
 def _notes(memory: MemDir, call: HookCall, first: HookAnswer) -> str:

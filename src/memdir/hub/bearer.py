@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memdir.hub.hub_database import Transaction
+from memdir.hub.hub_database import Author, Transaction
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 PREFIX = "mdh_"  # by which scanners know one
@@ -37,6 +37,10 @@ class Bearer:
     role: str
     scopes: frozenset[str]
     expires: int | None
+
+    @property
+    def author(self) -> Author:
+        return Author(self.team, self.member, self.token)
 
     def require(self, scope: str) -> None:
         if scope not in self.scopes:

@@ -10,8 +10,7 @@ from memdir.errors import PathEscape
 from memdir.hub.reply import HubRefusal
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name, secrets_in
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.shared import is_private
 
 
 def require_key(key: object) -> str:
@@ -48,5 +47,5 @@ def require_shareable(key: str, data: bytes) -> None:
         refused = HubRefusal(422, "secret", message, remedy="Take it out and say where it is kept instead")
         refused.kinds = kinds
         raise refused
-    if b"user" in data.lower() and Topic(data).kind == MemoryType.USER:
+    if b"user" in data.lower() and is_private(data):
         raise HubRefusal(422, "private", "a memory of type user is never shared", remedy="Keep it in the scope user")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from memdir.hub.bearer import Bearer
 from memdir.hub.bounds import MAX_BATCH, MAX_BATCH_BYTES, MAX_ENTRY_BYTES, MAX_WAIT_SECONDS, read_body
 from memdir.hub.content_check import require_key, require_text
-from memdir.hub.hub_database import Author, Change, Changed, Row
+from memdir.hub.hub_database import Change, Changed, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.people import record
 from memdir.hub.reply import (
@@ -29,6 +28,7 @@ from memdir.hub.reply import (
     told_time,
     unchanged,
 )
+from memdir.share.remote import digest_of
 from memdir.store.secrets import redact
 
 MOST_LISTED = 2_000
@@ -41,23 +41,17 @@ _CONDITIONS = (b"if-match", b"if-none-match")
 _BARE_ETAG = re.compile(r"[0-9a-f]{64}")
 
 _LISTED = (
-    "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason from entries e"
-    " left join members m on m.team = e.team and m.id = e.member"
+    "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason{} from entries e"
+    " left join members m on m.team = e.team and m.id = e.member{}"
     " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
 )
-_WITH_CONTENT = (
-    "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason, v.content"
-    " from entries e left join members m on m.team = e.team and m.id = e.member"
-    " left join versions v on v.team = e.team and v.rev = e.rev"
-    " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
-)
+_CONTENT = (", v.content", " left join versions v on v.team = e.team and v.rev = e.rev")
 _PURGED = "select id, name, purged from members where team = ? and purged > ? order by purged"
-_VERSION_COLUMNS = (
-    "v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason from versions v"
-    " left join members m on m.team = v.team and m.id = v.member"
+_VERSIONS = (
+    "select v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason"
+    " from versions v left join members m on m.team = v.team and m.id = v.member"
+    " where v.team = ? and v.rev < ?{} order by v.rev desc limit ?"
 )
-_VERSIONS = f"select {_VERSION_COLUMNS} where v.team = ? and v.rev < ? order by v.rev desc limit ?"
-_VERSIONS_OF = f"select {_VERSION_COLUMNS} where v.team = ? and v.key = ? and v.rev < ? order by v.rev desc limit ?"
 _VERSION = "select key, op, etag, content from versions where team = ? and rev = ?"
 _REDACT = (
     "update versions set content = null, redacted = ? where team = ? and rev = ? and not exists"
@@ -108,7 +102,7 @@ class EntryRoutes:
         condition = _condition(request, may_create=True)
         saved = read_time(request.headers.get("memdir-saved"), now=self._hub.now)
         data = await read_body(request, MAX_ENTRY_BYTES)
-        change = _put_of(key, condition, data, saved)
+        change = Change("put", key, condition, digest_of(data), require_text(data), len(data), saved)
         (refused,) = await self._hub.check([(key, data)])
         if refused:
             await self._record_refusals(identity, [refused])
@@ -130,16 +124,14 @@ class EntryRoutes:
         return answer(body, 201 if done.outcome == "created" else 200, headers)
 
     async def _apply(self, identity: Bearer, changes: list[Change]) -> tuple[int, list[Changed]]:
-        author = Author(identity.team, identity.member, identity.token)
-        revision, done = await self._hub.database.apply(author, changes, self._hub.now)
+        revision, done = await self._hub.database.apply(identity.author, changes, self._hub.now)
         self._hub.waiting.wake(identity.team)
         return revision, done
 
     async def _record_refusals(self, identity: Bearer, refused: list[HubRefusal]) -> None:
         """That somebody tried is worth knowing; what it was is in nobody's log."""
         kinds = sorted({kind for one in refused for kind in one.kinds or (one.kind,)})
-        author = Author(identity.team, identity.member, identity.token)
-        await record(self._hub.database, author, "refused", ", ".join(kinds), self._hub.now)
+        await record(self._hub.database, identity.author, "refused", ", ".join(kinds), self._hub.now)
 
     async def batch(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
@@ -185,7 +177,7 @@ class EntryRoutes:
                 raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
             if "\0" in given["content"]:
                 raise HubRefusal(422, "not-text", "the entry holds a null character")
-            return key, Change("put", key, condition, etag_of(data), given["content"], len(data), saved)
+            return key, Change("put", key, condition, digest_of(data), given["content"], len(data), saved)
         except HubRefusal as refused:
             return key, refused
 
@@ -203,7 +195,7 @@ class EntryRoutes:
         purged: list[dict[str, object]] = []
         more = False
         if revision > since:
-            statement = _WITH_CONTENT if with_content else _LISTED
+            statement = _LISTED.format(*(_CONTENT if with_content else ("", "")))
             rows = await self._hub.database.run(statement, identity.team, since, int(since > 0), limit + 1)
             listed, more = _page(rows, limit)
             found = await self._hub.database.run(_PURGED, identity.team, since)
@@ -231,11 +223,9 @@ class EntryRoutes:
         query = request.query_params
         before = whole_number(query.get("before"), 2**62)
         limit = min(MOST_VERSIONS, max(1, whole_number(query.get("limit"), MOST_VERSIONS)))
-        if (key := query.get("key")) is not None:
-            values: tuple[object, ...] = (identity.team, require_key(key), before, limit + 1)
-            rows = await self._hub.database.run(_VERSIONS_OF, *values)
-        else:
-            rows = await self._hub.database.run(_VERSIONS, identity.team, before, limit + 1)
+        of_key = [require_key(key) for key in query.getlist("key")[:1]]
+        statement = _VERSIONS.format(" and v.key = ?" if of_key else "")
+        rows = await self._hub.database.run(statement, identity.team, before, *of_key, limit + 1)
         shown = [_version(row) for row in rows[:limit]]
         return answer({"versions": shown, "more": len(rows) > limit})
 
@@ -257,8 +247,7 @@ class EntryRoutes:
         if not await self._hub.database.run(_REDACT, self._hub.now, identity.team, revision):
             told = "this version is in force"
             raise HubRefusal(409, "current", told, remedy="Change or delete the entry first, then erase this version")
-        author = Author(identity.team, identity.member, identity.token)
-        await record(self._hub.database, author, "redact", f"revision {revision}", self._hub.now)
+        await record(self._hub.database, identity.author, "redact", f"revision {revision}", self._hub.now)
         return answer({"ok": True})
 
 
@@ -306,14 +295,6 @@ def _result(done: Changed) -> dict[str, object]:
         return {"key": done.key, "status": status, "etag": done.etag, "revision": done.revision}
     told: dict[str, object] = {"key": done.key, "status": refused.status, "error": refused.error}
     return {**told, "current": refused.current} if refused.current else told
-
-
-def etag_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _put_of(key: str, condition: str | None, data: bytes, saved: int) -> Change:
-    return Change("put", key, condition, etag_of(data), require_text(data), len(data), saved)
 
 
 def _condition(request: Request, *, may_create: bool) -> str | None:

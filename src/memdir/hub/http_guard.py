@@ -1,5 +1,5 @@
-"""HTTP with bounds that the server does not set by itself: how long a head may take to arrive, how long it may be, and
-how long somebody may take to read an answer."""
+"""HTTP with bounds that the server does not set by itself: how long a head and a body may take to arrive, how much may
+come that is no body (heads, trailers, extensions), and how long somebody may take to read an answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 10.0  # a client that needs longer to say what it wants holds a connection for nothing
 BODY_SECONDS = 20.0
+ANSWERED_SECONDS = 2.0  # for the rest of a body that nobody reads any more, so that the answer before it is read
 MAX_HEAD_BYTES = 16 * 1024
 
 
@@ -26,47 +27,56 @@ TOO_SLOW = _refusal(b"408 Request Timeout", b"slow", b"the body took too long")
 class GuardedHttp(HttpToolsProtocol):
     """One connection."""
 
-    _head_bytes = 0
+    _head_bytes = 0  # since the last byte of a body: of a head, or of what comes between and after its chunks
     _in_head = True
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._late = self.loop.call_later(HEAD_SECONDS, self._drop)
+        self._wait(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._in_head:
-            self._head_bytes += len(data)
+        self._head_bytes += len(data)
         super().data_received(data)
         if self._late is None and (self._head_bytes or not self._in_head):  # there is more to come
-            self._late = self.loop.call_later(HEAD_SECONDS if self._in_head else BODY_SECONDS, self._drop)
-        if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
+            self._wait(HEAD_SECONDS if self._in_head else BODY_SECONDS)
+        if self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(TOO_LONG)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
         self._stop_waiting()
         is_long = self._head_bytes > MAX_HEAD_BYTES  # perhaps with a part of the body
         if is_long and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
             self._refuse(TOO_LONG)
             raise ValueError("the head is too long")  # the parser goes no further
+        self._head_bytes, self._in_head = 0, False
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._stop_waiting()
         self._head_bytes, self._in_head = 0, True
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete and not self._in_head:
+            self._wait(ANSWERED_SECONDS)
+
     def timeout_keep_alive_handler(self) -> None:
         """Whoever has not read the answer by now will not: what is left of it is thrown away."""
-        if self.transport.get_write_buffer_size():
-            self.transport.abort()
-        else:
-            super().timeout_keep_alive_handler()
+        (self.transport.abort if self.transport.get_write_buffer_size() else self.transport.close)()
+
+    def _wait(self, seconds: float) -> None:
+        self._stop_waiting()
+        self._late = self.loop.call_later(seconds, self._drop)
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
@@ -74,12 +84,11 @@ class GuardedHttp(HttpToolsProtocol):
             self._late = None
 
     def _refuse(self, answer: bytes) -> None:
-        if not self.transport.is_closing():
+        if not self._in_head and self.cycle.response_started:
+            self.timeout_keep_alive_handler()  # it has its answer
+        elif not self.transport.is_closing():
             self.transport.write(answer)
             self.transport.close()
 
     def _drop(self) -> None:
-        if self._in_head:
-            self.transport.close()
-        elif not self.cycle.response_started:
-            self._refuse(TOO_SLOW)
+        self.timeout_keep_alive_handler() if self._in_head else self._refuse(TOO_SLOW)

@@ -8,18 +8,19 @@ from starlette.routing import Route
 
 from memdir.hub.bounds import MAX_SMALL_BYTES, read_body
 from memdir.hub.content_check import require_key
-from memdir.hub.entry_routes import etag_of, read_json, refusal_of
-from memdir.hub.hub_database import Author, Change
+from memdir.hub.entry_routes import read_json, refusal_of
+from memdir.hub.hub_database import Change
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import JOBS_OF_TEAM, KINDS, ask_for, told_job
 from memdir.hub.people import record
 from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, told_time
+from memdir.share.remote import digest_of
 
 STATES = ("open", "accepted", "rejected")
 
 _PROPOSALS = (
-    "select id, job, op, key, base, content, reason, state, created from proposals where team = ? and state = ?"
-    " order by id limit 200"
+    "select id, job, op, key, base, case when ? = 0 then content end, reason, state, created from proposals"
+    " where team = ? and state = ? order by id limit 200"
 )
 _DECIDE = (
     "update proposals set state = ?, decided_by = ?, decided = ? where team = ? and id = ? and state = 'open'"
@@ -61,7 +62,8 @@ class JobRoutes:
         if state not in STATES:
             raise bad_request(f"`state` is one of {', '.join(STATES)}")
         names = ("id", "job", "op", "key", "base", "content", "reason", "state")
-        rows = await self._hub.database.run(_PROPOSALS, identity.team, state)
+        is_short = request.query_params.get("content") == "0"
+        rows = await self._hub.database.run(_PROPOSALS, int(is_short), identity.team, state)
         shown = [{**dict(zip(names, row, strict=False)), "created": told_time(row[-1])} for row in rows]
         return answer({"proposals": shown})
 
@@ -74,7 +76,6 @@ class JobRoutes:
         proposal: int = request.path_params["proposal"]
         if proposal > 2**62:
             raise not_found("there is no such proposal")
-        author = Author(identity.team, identity.member, identity.token)
         async with self._hub.database.transaction() as database:
             rows = await database.run(_DECIDE, state, identity.member, self._hub.now, identity.team, proposal)
             if not rows:
@@ -84,10 +85,10 @@ class JobRoutes:
             op, key, base, content, reason = rows[0]
             if state == "accepted":
                 change = self._change(op, key, base, content, reason)
-                _, (done,) = await database.apply(author, [change], self._hub.now)
+                _, (done,) = await database.apply(identity.author, [change], self._hub.now)
                 if refused := refusal_of(done):
                     raise refused
-            await record(database, author, state, f"proposal {proposal}", self._hub.now)
+            await record(database, identity.author, state, f"proposal {proposal}", self._hub.now)
         self._hub.waiting.wake(identity.team)
         return answer({"ok": True})
 
@@ -98,4 +99,4 @@ class JobRoutes:
             return Change("delete", key, base, None, None, 0, self._hub.now, reason)
         data = (content or "").encode()
         self._hub.require_shareable(key, data)
-        return Change("put", key, base, etag_of(data), content, len(data), self._hub.now)
+        return Change("put", key, base, digest_of(data), content, len(data), self._hub.now)

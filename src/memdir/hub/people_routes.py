@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memdir.hub.bearer import OF_ROLE, SCOPES, Bearer, NewToken, known_form
+from memdir.hub.bearer import OF_ROLE, SCOPES, NewToken, known_form
 from memdir.hub.bounds import MAX_BATCH, MAX_SMALL_BYTES, read_body
 from memdir.hub.entry_routes import read_json, whole_number
-from memdir.hub.hub_database import Author, Row
+from memdir.hub.hub_database import Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.people import (
     DAY,
@@ -87,7 +87,7 @@ class PeopleRoutes:
             identity = await self._hub.identify(request, "admin")
             given = read_json(await read_body(request, MAX_SMALL_BYTES))
             async with self._hub.database.transaction() as database:
-                row = await add_member(database, _author(identity), given.get("name"), given.get("role"), self._hub.now)
+                row = await add_member(database, identity.author, given.get("name"), given.get("role"), self._hub.now)
             return answer(_member(row), 201)
         identity = await self._hub.identify(request, "read")
         rows = await members_of(self._hub.database, identity.team)
@@ -100,12 +100,12 @@ class PeopleRoutes:
             identity.require("admin")
         if request.method == "DELETE":
             async with self._hub.database.transaction() as database:
-                await let_leave(database, _author(identity), member, self._hub.now)
+                await let_leave(database, identity.author, member, self._hub.now)
             self._hub.identities.forget()
             return answer({"ok": True})
         given = read_json(await read_body(request, MAX_SMALL_BYTES))
         async with self._hub.database.transaction() as database:
-            row = await set_role(database, _author(identity), member, given.get("role"), self._hub.now)
+            row = await set_role(database, identity.author, member, given.get("role"), self._hub.now)
         self._hub.identities.forget()
         return answer(_member(row))
 
@@ -115,7 +115,7 @@ class PeopleRoutes:
         async with self._hub.database.transaction() as database:
             revision, removed, derived = await purge(
                 database,
-                _author(identity),
+                identity.author,
                 known_form(request.path_params["member"]),
                 self._hub.now,
                 derived=given.get("derived") is True,
@@ -145,7 +145,7 @@ class PeopleRoutes:
             expires = self._hub.now + days * DAY
             label = checked_name(given.get("label", name))
             new = NewToken(identity.team, member, label, tuple(s for s in SCOPES if s in scopes), expires)
-            token, value = await give_token(database, _author(identity), new, self._hub.now)
+            token, value = await give_token(database, identity.author, new, self._hub.now)
         return answer({"id": token, "token": value, "expires": told_time(expires)}, 201)
 
     async def token(self, request: Request) -> Response:
@@ -155,7 +155,7 @@ class PeopleRoutes:
         if token not in [row[0] for row in rows]:
             raise not_found("there is no such token")
         async with self._hub.database.transaction() as database:
-            await revoke_token(database, _author(identity), token, self._hub.now)
+            await revoke_token(database, identity.author, token, self._hub.now)
         self._hub.identities.forget()
         return answer({"ok": True})
 
@@ -172,10 +172,6 @@ class PeopleRoutes:
             for at, member, name, token, action, what in rows[:limit]
         ]
         return answer({"actions": shown, "more": len(rows) > limit})
-
-
-def _author(identity: Bearer) -> Author:
-    return Author(identity.team, identity.member, identity.token)
 
 
 def _member(row: Row) -> dict[str, object]:

@@ -194,17 +194,7 @@ async def _applied(connection: Connection, team: str, asked: list[Asked]) -> lis
 
 
 def _plain(change: Change) -> dict[str, object]:
-    return {
-        "op": change.op,
-        "key": change.key,
-        "folded": change.folded,
-        "condition": change.condition,
-        "etag": change.etag,
-        "content": change.content,
-        "size": change.size,
-        "saved": change.saved,
-        "reason": change.reason,
-    }
+    return {**change._asdict(), "folded": change.folded}
 
 
 def _changed(row: Sequence[Any]) -> Changed:

@@ -7,15 +7,18 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
 from memdir.hub import migrations
 from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Outcome, Row
+from memdir.hub.together import Together
 
 BUSY_SECONDS = 5.0  # another process (`memdir hub admin`) writes for milliseconds
+AGAIN_SECONDS = 0.01  # between looks whether it has done so
 GATHER_SECONDS = 0.001  # so long a change waits for others to share its way to the disk, which takes longer
 Asked = tuple[Author, Sequence[Change], int]
 Applied = tuple[int, list[Changed]]
@@ -51,7 +54,7 @@ class SqliteDatabase:
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self._found: sqlite3.Connection | None = None
-        self._asked: list[tuple[asyncio.Future[Applied], Asked]] = []
+        self._changes = Together(self._apply_all, gather_seconds=GATHER_SECONDS)
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -60,17 +63,17 @@ class SqliteDatabase:
 
     async def connect(self) -> None:
         make_folder(os.path.dirname(self.path))
-        mask = os.umask(0o077)  # the texts of a team are not for everybody on this machine
         try:
-            self._found = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            self._found.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
-            self._found.execute("pragma journal_mode = wal")
-            self._migrate(self._found)
+            with _for_us_alone():
+                self._found = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+                self._found.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
+                self._found.execute("pragma journal_mode = wal")
+                self._migrate(self._found)
         except sqlite3.DatabaseError as error:
             told = f"the hub's database {self.path} cannot be opened: {error}"
             raise MemdirError(told, remedy="Name another with --database, or bring back a backup") from None
-        finally:
-            os.umask(mask)
+        self._found.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
+        self._found.execute("pragma secure_delete = on")  # what is erased is overwritten
         self._found.execute("pragma synchronous = full")
         self._found.execute("pragma foreign_keys = on")
 
@@ -91,20 +94,23 @@ class SqliteDatabase:
             self._found = None
 
     async def run(self, statement: str, *values: object) -> list[Row]:
-        try:
-            return self._connection.execute(statement, values).fetchall()
-        except sqlite3.OperationalError as error:
-            raise DatabaseBusy(str(error)) from error
+        """While another process writes, everybody else is answered: who has to wait does so outside of SQLite."""
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.OperationalError as error:
+                is_held = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY and not self._connection.in_transaction
+                if not is_held or time.monotonic() > until:
+                    raise DatabaseBusy(str(error)) from error
+            await asyncio.sleep(AGAIN_SECONDS)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[SqliteDatabase]:
         if self._connection.in_transaction:
             yield self  # part of a larger one
             return
-        try:
-            self._connection.execute("begin immediate")
-        except sqlite3.OperationalError as error:
-            raise DatabaseBusy(str(error)) from error
+        await self.run("begin immediate")
         with self._connection:
             yield self
 
@@ -116,37 +122,25 @@ class SqliteDatabase:
         """Whoever asks while others do shares one transaction with them: to reach the disk costs more than all else."""
         if self._connection.in_transaction:
             return self._apply(author.team, [(author, changes, at)])[0]
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Applied] = loop.create_future()
-        self._asked.append((done, (author, changes, at)))
-        if len(self._asked) == 1:
-            loop.call_later(GATHER_SECONDS, self._apply_all)
-        return await done
+        return await self._changes.ask("", (author, changes, at))
 
-    def _apply_all(self) -> None:
-        waiting, self._asked = self._asked, []
-        of_team: dict[str, list[tuple[asyncio.Future[Applied], Asked]]] = {}
-        for one in waiting:
-            of_team.setdefault(one[1][0].team, []).append(one)
+    async def _apply_all(self, _: str, asked: list[Asked]) -> list[Applied]:
+        of_team: dict[str, list[Asked]] = {}
+        for one in asked:
+            of_team.setdefault(one[0].team, []).append(one)
         try:
-            self._connection.execute("begin immediate")
-            with self._connection:
-                answers = {team: self._apply(team, [asked for _, asked in some]) for team, some in of_team.items()}
-        except (sqlite3.Error, LookupError) as error:
-            told = DatabaseBusy(str(error)) if isinstance(error, sqlite3.OperationalError) else error
-            for done, _ in waiting:
-                if not done.done():
-                    done.set_exception(told)
-            return
-        for team, some in of_team.items():
-            for (done, _), answer in zip(some, answers[team], strict=True):
-                if not done.done():
-                    done.set_result(answer)
+            async with self.transaction():
+                done = {team: iter(self._apply(team, some)) for team, some in of_team.items()}
+        except sqlite3.OperationalError as error:
+            raise DatabaseBusy(str(error)) from error
+        return [next(done[author.team]) for author, _, _ in asked]
 
     def _apply(self, team: str, asked: Sequence[Asked]) -> list[Applied]:
         """As hub_apply of PostgreSQL: each change is judged by itself."""
         rows = self._connection.execute(_TEAM, (team,)).fetchall()
-        state = _Team(*(rows or [_no_team()])[0])
+        if not rows:
+            raise LookupError("the team is gone")
+        state = _Team(*rows[0])
         keys = [change.key for _, changes, _ in asked for change in changes]
         state.known = {row[0]: row[1:] for row in self._connection.execute(_ENTRIES, (team, json.dumps(keys)))}
         new = [key.casefold() for key in keys if key not in state.known or state.known[key][2]]
@@ -169,12 +163,18 @@ class SqliteDatabase:
 
     def back_up(self, path: str) -> None:
         """A copy as of now, beside whoever writes."""
-        with closing(sqlite3.connect(path)) as copy:
+        with _for_us_alone(), closing(sqlite3.connect(path)) as copy:
             self._connection.backup(copy)
 
 
-def _no_team() -> Row:
-    raise LookupError("the team is gone")
+@contextmanager
+def _for_us_alone() -> Iterator[None]:
+    """Files made here are 0600: the texts of a team are not for everybody on this machine."""
+    mask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(mask)
 
 
 class _Team:
@@ -219,23 +219,10 @@ class _Team:
         (self.taken.add if is_put else self.taken.discard)(folded)
         self.known[change.key] = (change.etag, self.revision, int(not is_put), change.size)
         key, etag, size, saved, reason = change.key, change.etag, change.size, change.saved, change.reason
-        team, who = author.team, author.member
-        version = (
-            team,
-            self.revision,
-            key,
-            change.op,
-            etag,
-            size,
-            change.content,
-            who,
-            author.token,
-            saved,
-            at,
-            reason,
-        )
-        self.versions.append(version)
-        entry = (team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at)
+        at_revision, who = (author.team, self.revision), author.member
+        text = (change.content, who, author.token)
+        self.versions.append((*at_revision, key, change.op, etag, size, *text, saved, at, reason))
+        entry = (author.team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at)
         self.entries.append(entry)
 
 

@@ -6,7 +6,6 @@ The built-in model does it unless the machine's settings name another. A member 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from memdir.errors import MemdirError
 from memdir.hub.hub_database import HubDatabase, Row
 from memdir.hub.jobs import ProposedChange, ask_for, fail, finish, take
 from memdir.memdir import open_memory
+from memdir.share.remote import digest_of
 
 _CHANGED = (
     "select t.id from teams t where exists (select 1 from entries e where e.team = t.id and e.changed >"
@@ -80,6 +80,6 @@ def dream_of(rows: list[Row]) -> list[ProposedChange]:
 
 
 def _proposed(key: str, before: bytes | None, after: bytes | None, reason: str) -> ProposedChange:
-    base = hashlib.sha256(before).hexdigest() if before is not None else None
+    base = digest_of(before) if before is not None else None
     content = None if after is None else after.decode("utf-8", "replace")
     return ProposedChange("delete" if after is None else "put", key, base, content, reason)

@@ -15,10 +15,12 @@ A = TypeVar("A")
 
 
 class Together(Generic[Q, A]):
-    """One question at a time for each group; `ask_all` answers a list of them in its order."""
+    """One question at a time for each group; `ask_all` answers a list of them in its order. With `gather_seconds` a
+    question waits so long for others before it is asked."""
 
-    def __init__(self, ask_all: Callable[[str, list[Q]], Awaitable[list[A]]]) -> None:
+    def __init__(self, ask_all: Callable[[str, list[Q]], Awaitable[list[A]]], *, gather_seconds: float = 0.0) -> None:
         self._ask_all = ask_all
+        self._gather_seconds = gather_seconds
         self._waiting: dict[str, list[tuple[Q, asyncio.Future[A]]]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
 
@@ -31,6 +33,8 @@ class Together(Generic[Q, A]):
 
     async def _serve(self, group: str) -> None:
         try:
+            if self._gather_seconds:
+                await asyncio.sleep(self._gather_seconds)
             while waiting := self._waiting[group][:MOST_TOGETHER]:
                 self._waiting[group] = self._waiting[group][MOST_TOGETHER:]
                 await self._answer(group, waiting)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
@@ -21,6 +22,7 @@ from memdir.share.merge import beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.secrets.refuse import harmless_name
+from memdir.store.shared import proposals_noted
 from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 
@@ -51,6 +53,7 @@ class SyncReport:
     waiting: list[str] = field(default_factory=list)  # changed here, and not with the team yet
     purged: list[str] = field(default_factory=list)  # private memories that lost what a purged member wrote
     may_hold: dict[str, str] = field(default_factory=dict)  # those that may hold some, and whose: a person decides
+    proposals: int = 0  # changes of the team's nightly dream that wait for a member's yes or no
     reason: Reason | str = ""  # why nothing was sent
     problem: str = ""  # what a person can do something about
 
@@ -82,12 +85,15 @@ class Sync:
             known = KnownTeam.load(place, self.name)
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
+                if not pushes_only:
+                    self._ask_for_proposals()
             except RemoteError as error:
                 report.reason, report.problem = error.kind, str(error)
             finally:
                 self.remote.close()
             self._purge(known, report, is_dry=is_dry)
             report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
+            report.proposals = proposals_noted(place)
         self._tell(report)
         return report
 
@@ -106,12 +112,20 @@ class Sync:
                 return
         report.reason = report.reason or "conflict"
 
+    def _ask_for_proposals(self) -> None:
+        """Note how many wait, where a remote has such: a session's start tells it without asking anybody."""
+        count = getattr(self.remote, "count_proposals", None)
+        waiting = count() if count is not None else 0
+        if waiting != proposals_noted(self.store.place):
+            write_bytes_atomic(self.store.place.proposals_of_team, str(waiting).encode("ascii"), durably=False)
+
     def status(self) -> tuple[SyncReport, float]:
         """What waits and what does not travel and why, as far as this machine knows; and when the last sync was."""
         report, known = SyncReport(self.name), KnownTeam.load(self.store.place, self.name)
         local = read_local(self.store.root, self.caps)
         report.waiting = list(self._changes(known, local, report))
         report.left_out.update(local.left_out)
+        report.proposals = proposals_noted(self.store.place)
         for key, one in known.seen.items():
             if one.refused:
                 report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))

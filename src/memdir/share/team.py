@@ -8,9 +8,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
-from memdir.disk.plain_json import decode
 from memdir.errors import RemoteError, UsageError
 from memdir.layout import Layout, Place
 from memdir.share.remote import Remote
@@ -19,7 +18,6 @@ KINDS = ("folder", "git", "hub")
 TOKEN = "mdh_"  # noqa: S105 - how a hub's tokens begin
 JOIN = "`memdir join` a folder, a git repository or a hub"
 _MAX_TOKEN_BYTES = 4096
-_MAX_SETTINGS_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -48,24 +46,10 @@ class Address:
             kind = "git" if text.rstrip("/").endswith(".git") else "hub"
         if kind == "folder":
             text = os.path.abspath(os.path.expanduser(text))
-        _refuse_login(text)
         return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.where}{'#' + self.team if self.team else ''}"
-
-
-def _refuse_login(url: str) -> None:
-    """An address is kept in the settings and shown: what opens a door has no place in it."""
-    from memdir.store.secrets import find_secrets
-
-    scheme, found, rest = url.partition("://")
-    login, at, _ = rest.partition("/")[0].rpartition("@") if found else ("", "", "")
-    if TOKEN in url or (at and (":" in login or (scheme in ("https", "http") and find_secrets(login)))):
-        raise UsageError(
-            "there is a password or a token in that address, which is kept and shown",
-            remedy="Revoke it now: it was seen by others. Let git's credential helper, or the hub's question, have it",
-        )
 
 
 def open_remote(address: Address, place: Place, layout: Layout, *, name: str, clock: Callable[[], float]) -> Remote:
@@ -108,18 +92,3 @@ def keep_token(layout: Layout, address: Address, token: str) -> None:
     path = layout.hub_token(str(address))
     make_folder(os.path.dirname(path))
     write_bytes_atomic(path, token.encode("ascii") + b"\n")
-
-
-def drop_token(layout: Layout, address: Address) -> None:
-    """Remove the token of a team, unless another project of this home is in it, too."""
-    try:
-        names = os.listdir(layout.projects)
-    except OSError:
-        names = []
-    for name in names:
-        found = decode(read_if_plain(os.path.join(layout.projects, name, "settings.json"), _MAX_SETTINGS_BYTES) or b"")
-        told = found.get("team.remote") if isinstance(found, dict) else None
-        nested = found.get("team") if isinstance(found, dict) else None
-        if str(address) in (told, nested.get("remote") if isinstance(nested, dict) else None):
-            return
-    delete_file(layout.hub_token(str(address)))

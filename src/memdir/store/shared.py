@@ -131,3 +131,15 @@ def author_of(place: Place, key: str) -> str:
     """Who of the team saved a memory last, by its key below `team/`; empty where nobody knows."""
     author = known_of_team(place).get(key, {}).get("author")
     return safe_member(author) if isinstance(author, str) else ""
+
+
+def proposals_noted(place: Place) -> int:
+    """How many changes of the team's nightly dream waited for a yes or no when the remote was last asked."""
+    told = read_if_plain(place.proposals_of_team, 20) or b""
+    return int(told) if told.isdigit() else 0
+
+
+def proposals_told(count: int) -> str:
+    """That some wait, and where one says it; empty where none does."""
+    waiting = f"{count} change{'s' * (count > 1)} of the team's nightly dream"
+    return f"{waiting}: `memdir review` shows and asks" if count else ""

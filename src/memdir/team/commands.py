@@ -16,10 +16,20 @@ from memdir.share.behind import send_when_quiet
 from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import NotShared
 from memdir.share.sync import SyncReport
-from memdir.share.team import KINDS, TOKEN, Address, drop_token
+from memdir.share.team import KINDS, TOKEN, Address
 from memdir.store.memories import find_key
 from memdir.store.scan import age_words
-from memdir.team.joining import Joined, Others, begin_note, change_teams, meet, refuse_token_among
+from memdir.store.shared import proposals_told
+from memdir.team.joining import (
+    Joined,
+    Others,
+    begin_note,
+    change_teams,
+    drop_token,
+    meet,
+    refuse_login,
+    refuse_token_among,
+)
 
 WATCH_SECONDS = 30.0  # between two looks at a remote that tells nothing by itself
 REASONS = {
@@ -97,6 +107,7 @@ class Join:
         memory = context.start()
         if not options.where:
             return _tell_joined(options, context, memory)
+        refuse_login(options.where)
         address = Address.guess(options.where, options.kind)
         joined = meet(address, memory, name=options.name, is_new=options.new)
         before = Others.than(joined.address, memory)
@@ -344,6 +355,8 @@ def _tell_left_out(report: SyncReport, context: Any) -> None:
     for one in report.left_out.values():
         remedy = f". {one.remedy}" if one.remedy else ""
         context.note(f"{shown_line(one.file)} does not travel: {shown_line(one.told)}{remedy}")
+    if report.proposals:
+        context.note(proposals_told(report.proposals))
 
 
 def _plain(report: SyncReport) -> dict[str, object]:
@@ -358,6 +371,7 @@ def _plain(report: SyncReport) -> dict[str, object]:
         "purged": report.purged,
         "mayHold": report.may_hold,
         "waiting": report.waiting,
+        "proposals": report.proposals,
         "leftOut": [_plain_fault(one) for one in report.left_out.values()],
         "reason": report.reason or None,
         "problem": report.problem or None,

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from memdir.disk.atomic import delete_file, delete_tree, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain, read_with_status
+from memdir.disk.plain_json import decode
 from memdir.errors import DiskError, MemdirError, RemoteError, UsageError
+from memdir.layout import Layout
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.share.known import KnownTeam
@@ -21,6 +23,7 @@ from memdir.share.team import TOKEN, Address, keep_token, open_remote
 from memdir.store.history import PULLED, Origin
 from memdir.store.identity import identify, plain_remote
 from memdir.store.scan import MAX_MEMORY_BYTES, walk
+from memdir.store.secrets import find_secrets
 from memdir.store.shared import author_of, fault_of_member, remote_of_note
 from memdir.store.topic import Topic
 
@@ -28,6 +31,7 @@ MEMORIES = "memories"  # the folder of what was set aside
 WAIT_SECONDS = 30.0  # for a sync that is under way
 MAX_TOKEN = 4_096  # bytes of standard input that are looked through for one
 ANOTHER = "`memdir join URL` with a token that the hub's admin made for you"
+_MAX_SETTINGS_BYTES = 1 << 20
 _NOTES = ("known_of_team", "texts_of_team", "team_objects")  # what is known of a team, as places of its directory
 
 
@@ -131,6 +135,32 @@ def refuse_token_among(words: list[str]) -> None:
             "a token is never an argument: it is in the list of processes and in the shell's history now",
             remedy="Have it revoked, and `memdir join URL` with a new one: it is asked for, or read from `< FILE`",
         )
+
+
+def refuse_login(url: str) -> None:
+    """An address is kept in the settings and shown: what opens a door has no place in it."""
+    scheme, found, rest = url.partition("://")
+    login, at, _ = rest.partition("/")[0].rpartition("@") if found else ("", "", "")
+    if TOKEN in url or (at and (":" in login or (scheme in ("https", "http") and find_secrets(login)))):
+        raise UsageError(
+            "there is a password or a token in that address, which is kept and shown",
+            remedy="Revoke it now: it was seen by others. Let git's credential helper, or the hub's question, have it",
+        )
+
+
+def drop_token(layout: Layout, address: Address) -> None:
+    """Remove the token of a team, unless another project of this home is in it, too."""
+    try:
+        names = os.listdir(layout.projects)
+    except OSError:
+        names = []
+    for name in names:
+        found = decode(read_if_plain(os.path.join(layout.projects, name, "settings.json"), _MAX_SETTINGS_BYTES) or b"")
+        told = found.get("team.remote") if isinstance(found, dict) else None
+        nested = found.get("team") if isinstance(found, dict) else None
+        if str(address) in (told, nested.get("remote") if isinstance(nested, dict) else None):
+            return
+    delete_file(layout.hub_token(str(address)))
 
 
 # Whose memories lie here

@@ -6,8 +6,9 @@ import http.client
 import json
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
@@ -35,6 +36,16 @@ _REASONS: dict[str, Reason] = {
     "rate": "rate",
     "not-allowed": "not_allowed",
 }
+
+
+@dataclass(frozen=True)
+class TeamProposal:
+    """What the team's nightly dream would change in one go, until a member says yes or no."""
+
+    id: int
+    reason: str
+    created: float
+    changes: Mapping[str, str | None]  # a file's new text; None: it goes
 
 
 class HubRemote:
@@ -128,6 +139,17 @@ class HubRemote:
         since = int(revision) if revision.isdecimal() else 0
         told = self._json("GET", f"{self._path}/changes?since={since}&wait={WAIT_SECONDS}")
         return _number(told, "revision") > since
+
+    def count_proposals(self) -> int:
+        """How many wait for a member's yes or no."""
+        return len(_list(self._json("GET", f"{self._path}/proposals?content=0"), "proposals"))
+
+    def proposals(self) -> list[TeamProposal]:
+        found = _list(self._json("GET", f"{self._path}/proposals"), "proposals")
+        return [one for one in map(_proposal, found) if one.id and one.changes]
+
+    def decide(self, proposal: int, decision: Literal["accept", "reject"]) -> None:
+        self._json("POST", f"{self._path}/proposals/{proposal}", {"decision": decision})
 
     def close(self) -> None:
         if self._connection is not None:
@@ -229,6 +251,21 @@ def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
     if version.is_gone:
         return {**told, "op": "delete"}
     return {**told, "op": "put", "content": delta.texts[key].decode("utf-8")}
+
+
+def _proposal(told: Mapping[str, Any]) -> TeamProposal:
+    """One that changes several files lists them; one that changes a single file may be that change."""
+    changes = {}
+    for one in _list(told, "changes") or [dict(told)]:
+        key, content = one.get("key"), one.get("content")
+        is_text = isinstance(content, str)
+        if not isinstance(key, str) or not is_key(key) or is_text != (one.get("op") == "put"):
+            return TeamProposal(0, "", 0.0, {})  # what cannot be shown is not asked about
+        changes[key] = content
+    reason = told.get("reason")
+    return TeamProposal(
+        _number(told, "id"), reason if isinstance(reason, str) else "", _seconds(told.get("created")), changes
+    )
 
 
 def _reason(result: Mapping[str, Any]) -> Reason:
