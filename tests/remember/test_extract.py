@@ -778,10 +778,10 @@ HELD = topic(
 MOVED = "Deploys go out on Wednesdays from now on."
 
 
-def rewrites(bench: Bench, *more: object) -> ScriptedModel:
+def rewrites(bench: Bench, *more: object, news: str = "") -> ScriptedModel:
     """A model that reads a memory and writes nothing but the news in its place."""
     path = os.path.join(bench.store.root, "project_deploys.md")
-    news = topic("Deploys go out on Tuesdays", MOVED, "project")
+    news = news or topic("Deploys go out on Tuesdays", MOVED, "project")
     return ScriptedModel(
         [calls(("Read", {"file_path": path})), calls(("Write", {"file_path": path, "content": news})), *more]
     )
@@ -808,6 +808,16 @@ async def test_a_model_that_writes_the_news_alone_costs_no_other_line_and_is_tol
     assert "Tuesdays" not in found + bench.read("MEMORY.md")
     assert "Wednesdays" in bench.read("MEMORY.md")
     assert "Bob has the key" in model.requests[2].messages[-1].tool_results[0].content
+
+
+async def test_an_index_line_without_a_description_follows_too(bench: Bench) -> None:
+    """X6: a memory whose name says it all has a line of its name alone."""
+    told = "Deploys go out on {0}"
+    named = f"---\nname: {told}\ndescription: {told}\ntype: project\n---\n\n{told}.\n"
+    hold(bench, named.format("Tuesdays"))
+    hold(bench, f"- [{told.format('Tuesdays')}](project_deploys.md)\n", "MEMORY.md")
+    await learn(bench, rewrites(bench, says("Done."), news=named.format("Wednesdays")), MOVED)
+    assert "[Deploys go out on Wednesdays]" in bench.read("MEMORY.md") and "Tuesdays" not in bench.read("MEMORY.md")
 
 
 async def test_what_a_model_takes_out_on_purpose_goes(bench: Bench) -> None:

@@ -61,6 +61,14 @@ def test_a_fact_is_trusted_as_his_only_where_most_of_it_is_nearer_to_him() -> No
     assert trace(judged(HIS, theirs, theirs, said=(USER, PAGE))).trust is Trust.USER, "of a rule the verdict has told"
 
 
+def test_what_a_memory_said_before_needs_nobody_to_say_it_again_where_it_is_told_of_the_past() -> None:
+    head = "---\nname: Database\ndescription: the database\ntype: project\n---\n\n"
+    before = Topic(f"{head}We use PostgreSQL 17 for bills.\n\n**Why:** Because of the audit rules.\n".encode())
+    past = "**Before:** We use PostgreSQL 17 for bills. Why: Because of the audit rules."
+    after = Topic(f"{head}We use PostgreSQL 18 for bills.\n\n{past}\n".encode())
+    assert judge(after, before, Evidence((USER, PAGE))).claims == ("We use PostgreSQL 18 for bills.",)
+
+
 def keeps(reply: str, tongue: str = "en") -> bool:
     return Agreement(["Shall I always run the linter before a commit?"], reply, tongue).keeps(0.0)
 

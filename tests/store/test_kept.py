@@ -86,6 +86,44 @@ def test_a_new_reason_takes_the_place_of_the_old_one_and_a_missing_one_does_not(
     assert "mocks hid" not in updated(before, "Tests use a real database.\n\n**Why:** the mocks are gone anyway.")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("We decided to use PostgreSQL 17 for billing.", "We decided to use PostgreSQL 18 for billing."),
+        ("We decided to use PostgreSQL 17 for billing.", "We decided to use PostgreSQL 18 instead of 17 for billing."),
+        ("We decided to lease three vans.", "We decided to lease four vans."),
+        ("We chose Kafka for the events.", "We go with Redis for the events."),
+        ("Wir haben uns für Kafka entschieden.", "Wir haben uns statt für Kafka für Redis entschieden."),
+        ("Nous avons décidé de louer trois camions.", "Nous avons décidé de louer quatre camions."),
+    ],
+)
+def test_a_reason_stays_with_the_decision_that_it_was_given_for(before: str, after: str) -> None:
+    """X6: it is not lost, and no reason of what was decided in its place."""
+    for told in (after, f"{after}\n\n**Before:** {before}"):
+        now, _, past = updated(f"{before}\n\n**Why:** the audit rules ask for it.", told).partition("**Before:**")
+        assert "audit rules" not in now and "Why: the audit rules ask for it." in past
+    own = updated(f"{before}\n\n**Why:** the audit rules ask for it.", f"{after}\n\n**Why:** it is faster.")
+    assert "**Why:** it is faster." in own and "audit" not in own.partition("**Before:**")[0]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "We decided to use PostgreSQL 17 for billing, on port 5433.",
+        "We chose PostgreSQL 17 for billing.",
+        "We decided to use PostgreSQL 17 for billing. Bob sets it up.",
+    ],
+)
+def test_a_decision_that_stands_keeps_its_reason(after: str) -> None:
+    before = "We decided to use PostgreSQL 17 for billing.\n\n**Why:** the audit rules ask for it."
+    assert "**Why:** the audit rules ask for it." in updated(before, after)
+
+
+def test_what_was_before_is_told_sentence_by_sentence() -> None:
+    before, after = "Maria owns billing.\n\n**Before:** Ann did", "Tom owns billing.\n\n**Before:** Maria did"
+    assert updated(before, after).endswith("**Before:** Maria did. Ann did")
+
+
 def test_lines_come_back_under_their_heading() -> None:
     before = "Intro.\n\n## Servers\n\n- web1 is slow\n- db1 is fast\n\n## People\n\nAna is in charge."
     after = "Intro.\n\n## People\n\nAna is in charge."

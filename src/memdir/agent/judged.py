@@ -23,6 +23,7 @@ from memdir.agent.evidence import (
     Said,
     Support,
 )
+from memdir.store.kept import REASON_BEFORE
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
@@ -245,7 +246,8 @@ def judge(
     new file is called says something too."""
     known = frozenset(claims_of(before)) if before else frozenset()
     all_claims = claims_of(topic, "" if before else file_name)
-    claims = tuple(claim for claim in all_claims if claim not in known and not (stands and stands(claim)))
+    said_before = frozenset(map(_bare, known))  # also what is told of the past now, with other marks around it
+    claims = tuple(one for one in all_claims if _bare(one) not in said_before and not (stands and stands(one)))
     tongue = tongue_of(" ".join(claims))
     supports = tuple(evidence.support(claim, topic.kind, tongue) for claim in claims)
     reasons = frozenset(claim for why in _WHY.findall(topic.body) for claim in sentences_of(why))  # T6
@@ -324,6 +326,10 @@ def renamed(topic: Topic, claims: Sequence[str]) -> Topic:
     """A memory without these claims, called after its description where its name says one of them."""
     is_named = any(claim in _named(topic.name) for claim in claims)
     return without(topic.with_field("name", title(topic.description)) if is_named else topic, claims)
+
+
+def _bare(claim: str) -> str:
+    return re.sub(r"\W+", " ", claim.removeprefix(REASON_BEFORE)).casefold().strip()
 
 
 def _named(name: str) -> str:

@@ -200,7 +200,9 @@ class _Run:
 
     async def _run_tool(self, use: ToolUse, room: int) -> ToolResult:
         use = self.tools.understood(use)
-        if self._is_offered(use.name) and not use.fault:
+        # A fork keeps its parent's list of tools, and may have fewer itself (G1).
+        is_offered = self.tools.knows(use.name) or any(tool.name == use.name for tool in tools_of(self.request))
+        if is_offered and not use.fault:
             verdict = await self._judge(use)
             if not isinstance(verdict, Allow):
                 self.refusals += 1
@@ -209,10 +211,6 @@ class _Run:
         if use.name in FILE_TOOLS and not result.is_error:
             self.steps[use.name, str(use.input.get("file_path"))] = None
         return result
-
-    def _is_offered(self, name: str) -> bool:
-        """Whether the model was told of this tool: a fork keeps its parent's list, and may have fewer itself (G1)."""
-        return self.tools.knows(name) or any(tool.name == name for tool in tools_of(self.request))
 
     async def _judge(self, use: ToolUse) -> Allow | Deny:
         """The gate's verdict. Only an `Allow` opens it: one that breaks, or answers something else, stays shut."""

@@ -370,17 +370,18 @@ def _merger(change: ChangeSet, draft: Draft, prefix: str, changed: Sequence[str]
 
 
 def _completer(draft: Draft, topic: Topic, room: int) -> Callable[[Index], Index]:
-    """Gives a memory the line that its writer forgot, and one that still tells the old description the new one; a
-    line that somebody worded otherwise stays as it is."""
+    """Gives a memory the line that its writer forgot, and one that still tells the old name or description the new one;
+    a line that somebody worded otherwise stays as it is."""
     entry = entry_for(draft.key, topic)
-    outdated = parse_entry(entry_for(draft.key, Topic(draft.before or b"")).render().encode())
-    old_hook = outdated.hook if outdated and draft.before else ""
+    before = parse_entry(entry_for(draft.key, Topic(draft.before or b"")).render().encode())
+    old = (before.title, before.hook) if before and draft.before else ("", "")
 
     def complete(index: Index) -> Index:
         known = next((known for known in index.entries() if known.key == draft.key), None)
         if known is None:
             return index.with_entries([entry]) if index.data.count(b"\n") < room else index
-        return index.with_entries([entry]) if old_hook and known.hook == old_hook != entry.hook else index
+        is_old = (known.title, known.hook) == old or (old[1] and known.hook == old[1] != entry.hook)
+        return index.with_entries([entry]) if is_old else index
 
     return complete
 

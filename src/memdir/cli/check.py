@@ -29,7 +29,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
 
     memory = context.require_enabled()
     log = RecallLog(memory.place_of(options.scope).state)
-    results = [(pin, _replayed(pin, memory, options.scope)) for pin in log.pins() if _is_of(pin, options.scope)]
+    pins = [
+        pin for pin in log.pins() if options.scope in (pin.scope, "project", "user")
+    ]  # the project's: the team's too
+    results = [(pin, _replayed(pin, memory, options.scope)) for pin in pins]
     never = _never_shown(log, memory, options.scope, context)
     failed = [(pin, got) for pin, got in results if not _holds(pin, got)]
     if options.json:
@@ -47,11 +50,6 @@ def run(options: argparse.Namespace, context: Context) -> int:
     else:
         _print(results, never, context)
     return 1 if failed else 0
-
-
-def _is_of(pin: Pin, scope: str) -> bool:
-    """Whether a scope's cases hold this one: a project's are also those of the team inside it."""
-    return scope != "team" or pin.scope == scope
 
 
 def _replayed(pin: Pin, memory: MemDir, scope: str) -> list[str]:

@@ -92,7 +92,7 @@ class Get:
         if options.json:
             return context.print_json({"name": option.name, **_plain_value(settings, option.name)})
         value = settings.value(option)
-        context.terminal.line("" if value is None else clean(_shown(value)))
+        context.terminal.verbatim("" if value is None else clean(_shown(value)))
         return 0
 
 

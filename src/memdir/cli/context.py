@@ -36,7 +36,7 @@ def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
         prog=f"memdir {name}",
         description=description,
         epilog=f"examples:\n{examples}",
-        formatter_class=_Formatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     command.configure(parser)
@@ -53,6 +53,7 @@ def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
 def parse(name: str, command: Command, words: list[str]) -> argparse.Namespace:
     """What was asked for. Where a command takes words, those behind an option belong to them too."""
     parser = build_parser(name, command)
+    parser.set_defaults(as_json="--json" in words)
     options, more = parser.parse_known_args(words)
     given: object = getattr(options, "words", None)
     strange = [word for word in more if word.startswith("-") and word != "--" and " " not in word]
@@ -65,8 +66,13 @@ def parse(name: str, command: Command, words: list[str]) -> argparse.Namespace:
 
 class _Parser(argparse.ArgumentParser):
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        if self.get_default("as_json"):
+            import json
+
+            print(json.dumps({"ok": True, "command": self.prog.removeprefix("memdir "), "help": self.format_help()}))
+            return
         width = Terminal(sys.stdout, Environment.read()).width or HELP_WIDTH
-        self.formatter_class = lambda prog: _Formatter(prog, min(width, HELP_WIDTH))
+        self.formatter_class = lambda prog: Formatter(prog, min(width, HELP_WIDTH))
         super().print_help(file)
 
     def error(self, message: str) -> NoReturn:
@@ -118,28 +124,33 @@ def add_limit(parser: argparse.ArgumentParser, *, default: int = 20) -> None:
 
 
 def count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return number(text, least=1)
+
+
+def number(text: str, *, least: int = 0) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} up")
     return int(text)
 
 
-def number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
-    return int(text)
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
+class Formatter(argparse.RawDescriptionHelpFormatter):
     """Knows its width: argparse would load half of the standard library's archive modules to find it out."""
 
     def __init__(self, prog: str, width: int = HELP_WIDTH) -> None:
         super().__init__(prog, width=width, max_help_position=24 if width >= 80 else 8)
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002 - as argparse calls it
-        """Paragraphs fill the lines that there are; examples stay as they are."""
+    def _split_lines(self, text: str, width: int) -> list[str]:
         import textwrap
 
-        parts = text.split("\n\n")
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002 - as argparse calls it
+        """Paragraphs fill the lines that there are; of an example that is too long, the remark goes before it."""
+        import textwrap
+
+        lines = (line.partition(" # ") if len(line) > width else (line, "", "") for line in text.split("\n"))
+        shown = "\n".join(f"  # {remark}\n{line.rstrip()}" if remark else line for line, _, remark in lines)
+        parts = shown.split("\n\n")
         return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
 
 
@@ -284,7 +295,7 @@ class Context:
 
     def note(self, text: str) -> None:
         """A remark beside the output."""
-        print(f"memdir: {clean(text)}", file=sys.stderr)
+        Terminal(sys.stderr, self.environment).line(f"memdir: {clean(text)}")
 
     def progress(self, what: str) -> Progress:
         """How far long work is, where a person looks."""
@@ -296,7 +307,7 @@ class Context:
         the exit status of a command that has no more to do."""
         import json
 
-        self.terminal.line(json.dumps({"ok": True, **answer}, indent=2))
+        self.terminal.verbatim(json.dumps({"ok": True, **answer}, indent=2))
         return 0
 
     def _flags(self) -> dict[str, str]:

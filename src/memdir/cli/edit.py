@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import argparse
 
     from memdir.cli.context import Context
-    from memdir.store.store import MemoryStore
 
 EXAMPLES = ("memdir edit mocks", "EDITOR='code --wait' memdir edit feedback_no_mocks.md")
 
@@ -59,7 +58,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
     if after == before:
         context.terminal.line("Nothing changed.")
     else:
-        context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{_undo_hint(store)}")
+        undo = "  (`memdir diff` shows the change, `memdir undo` takes it back)" if store.history.is_readable else ""
+        context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{undo}")
     return 0
 
 
@@ -67,10 +67,6 @@ def _with_draft(error: MemdirError, draft: str) -> MemdirError:
     """The same error, which also says where the text is."""
     error.remedy = f"{error.remedy}. Your text is kept in {draft}" if error.remedy else f"Your text is kept in {draft}"
     return error
-
-
-def _undo_hint(store: MemoryStore) -> str:
-    return "  (`memdir diff` shows the change, `memdir undo` takes it back)" if store.history.is_readable else ""
 
 
 def _edited(draft: str, context: Context) -> bytes:

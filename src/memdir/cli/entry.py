@@ -93,9 +93,10 @@ def _main(words: list[str]) -> int:
         return _version(as_json="--json" in before + words)
     if not words or words[0] in ("--help", "-h", "help"):
         named = [word for word in words[1:] if not word.startswith("-")]
+        as_json = ["--json"] if "--json" in before + words else []
         if named:
-            return _run(named[0], [*named[1:2], "--help"])
-        print(_overview(), end="")
+            return _run(named[0], [*named[1:2], *as_json, "--help"])
+        print(_overview_for_programs() if as_json else _overview(), end="")
         return 0
     return _run(words[0], words[1:], before)
 
@@ -185,6 +186,14 @@ def _overview() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _overview_for_programs() -> str:
+    import json
+
+    groups = command_groups()
+    commands = [{"name": name, "group": title, "help": text} for title, rows in groups for name, _, text in rows]
+    return json.dumps({"ok": True, "commands": commands}, indent=2) + "\n"
+
+
 def _row(terminal: Terminal, name: str, text: str) -> str:
     gap = " " if (terminal.width or 80) >= 19 + len(text) else "\n      "
     return f"  {terminal.cyan(name.ljust(16) if gap == ' ' else name)}{gap}{text}"
@@ -249,8 +258,9 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except (KeyboardInterrupt, EOFError):  # at a question: nothing was answered
         print(file=sys.stderr)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        return _pipe_closed()
+    except BrokenPipeError:  # the reader went away (`memdir list | head`): that is no error
+        _drop_output()
+        return 0
     except Exception as error:  # noqa: BLE001
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             return _output_failed(error)
@@ -275,11 +285,13 @@ def _tell(error: MemdirError, *, as_json: bool) -> None:
 
         print(json.dumps({"type": "end", "ok": False, "error": error.for_programs()}))  # a line, as events are
         return
-    from memdir.cli.terminal import clean
+    from memdir.cli.terminal import Terminal, clean
+    from memdir.settings import Environment
 
-    print(f"memdir: {clean(error.message)}", file=sys.stderr)
+    terminal = Terminal(sys.stderr, Environment.read())
+    terminal.line(f"memdir: {clean(error.message)}")
     if error.remedy:
-        print(f"  {clean(error.remedy, keep_newlines=True)}", file=sys.stderr)
+        terminal.line(f"  {clean(error.remedy, keep_newlines=True)}")
 
 
 def _unknown(name: str) -> MemdirError:
@@ -290,12 +302,6 @@ def _unknown(name: str) -> MemdirError:
     close = difflib.get_close_matches(name, (*command_places(), *ALIASES), n=1)
     hint = f"Did you mean `memdir {close[0]}`?" if close else "`memdir --help` lists all commands"
     return UsageError(f"there is no command {name!r}", remedy=hint)
-
-
-def _pipe_closed() -> int:
-    """The reader went away (`memdir list | head`): that is no error."""
-    _drop_output()
-    return 0
 
 
 def _output_failed(error: OSError) -> int:

@@ -29,13 +29,12 @@ class Path:
         store = context.store(for_writing=True) if is_on else context.state()
         if is_on:
             store.ensure()
+        it = store.place
         if options.json:
-            place = store.place
-            context.print_json(
-                {"directory": place.root, "index": place.index, "history": place.history, "state": place.state}
+            return context.print_json(
+                {"directory": it.root, "index": it.index, "history": it.history, "state": it.state}
             )
-        else:
-            context.terminal.line(store.root)
+        context.terminal.verbatim(store.root)
         return 0
 
 
@@ -57,7 +56,7 @@ class PrintPrompt:
         parts = [section, index] if options.index else [section]
         text = "\n\n".join(part.strip("\n") for part in parts if part)
         if text:
-            context.terminal.line(text)
+            context.terminal.verbatim(text)
         return 0
 
 
@@ -80,10 +79,10 @@ class Completion:
             script = shipped_text(f"cli/completions/memdir.{options.shell}").rstrip("\n")
             if options.json:
                 return context.print_json({"script": script})
-            context.terminal.line(script)
+            context.terminal.verbatim(script)
             return 0
         for candidate in _candidates(options.typed, context):
-            context.terminal.line(candidate)
+            context.terminal.verbatim(candidate)
         return 0
 
 
@@ -162,11 +161,9 @@ def _flags(_: Context) -> list[str]:
     return [f"{option.name}=" for option in OPTIONS]
 
 
-def _scopes(_: Context) -> list[str]:
-    return ["project", "user", "team", "docs", "all", "agent:", "agent-project:", "agent-local:"]
-
-
-_VALUES: dict[str, Callable[[Context], list[str]]] = {"--scope": _scopes, "--set": _flags, "--expect": _memories}
+_SCOPES = ["project", "user", "team", "docs", "all", "agent:", "agent-project:", "agent-local:"]
+_VALUES: dict[str, Callable[[Context], list[str]]]
+_VALUES = {"--scope": lambda _: _SCOPES, "--set": _flags, "--expect": _memories}
 _NAMED: dict[str, Callable[[Context, list[str]], list[str]]] = {
     **dict.fromkeys(("show", "edit", "forget", "move", "why"), _memories),
     **dict.fromkeys(("log", "diff", "restore"), _memories_ever),

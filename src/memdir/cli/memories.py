@@ -124,7 +124,7 @@ class ShowMemory:
         ended = told_past(f"{topic.description}\n{topic.body}", written=memory.mtime, now=now)
         about = "; ".join([f"saved {age_words(memory.mtime, now)}", *([ended] if ended else [])])
         terminal.line(terminal.dim(f"{clean(memory.path)}  ({about})"))
-        terminal.line(clean(topic.data.decode("utf-8", "replace"), keep_newlines=True).rstrip("\n"))
+        terminal.verbatim(clean(topic.data.decode("utf-8", "replace"), keep_newlines=True).rstrip("\n"))
         return 0
 
 
@@ -169,8 +169,7 @@ class Move:
         moved = context.start().move(*options.memories, scope=options.scope, is_dry=options.dry_run)
         if options.json:
             files = [{"file": one.file, "before": one.file_before, "path": one.path} for one in moved]
-            context.print_json({"moved": files, "scope": options.scope, "dryRun": options.dry_run})
-            return 0
+            return context.print_json({"moved": files, "scope": options.scope, "dryRun": options.dry_run})
         terminal, whose = context.terminal, "yours, for all projects" if options.scope == "user" else "this project's"
         verb = terminal.bold("Would move" if options.dry_run else "Moved")
         for one in moved:

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         context.print_json({**found, "recalledOfUser": own, "candidatesOfUser": others})
     elif options.render:
         for text in recaller.show(recaller.prepare(request, selections)):
-            context.terminal.line(clean(text, keep_newlines=True))
+            context.terminal.verbatim(clean(text, keep_newlines=True))
         if recaller.not_logged:
             context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     guessed = "" if options.type else context.terminal.dim("  (type guessed; --type sets it)")
     terminal = context.terminal
     terminal.line(f"{terminal.bold(verb)} {terminal.type_word(str(kind))} {clean(added.memory.key)}{guessed}")
-    terminal.line(terminal.dim(clean(added.memory.path)))
+    terminal.verbatim(terminal.dim(clean(added.memory.path)))
     return 0
 
 

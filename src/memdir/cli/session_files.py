@@ -49,7 +49,8 @@ class ExportSession:
         if not options.keep_secrets:
             story = without_secrets(story)
         story = filtered(story, _harmless)
-        data = _rendered(story, options.format or _format_of(options.to)).encode("utf-8", "replace")
+        kind = options.format or ("html" if path.lower().endswith((".html", ".htm")) else "md")
+        data = _rendered(story, kind).encode("utf-8", "replace")
         if options.json:
             told = {"path": path or None, "messages": len(story.messages)}
             if path:
@@ -67,10 +68,6 @@ class ExportSession:
 def _harmless(text: str) -> str:
     """Text without anything that a terminal would act on, tabs and newlines as they are."""
     return "\t".join(clean(part, keep_newlines=True) for part in text.split("\t"))
-
-
-def _format_of(path: str | None) -> str:
-    return "html" if path and path.lower().endswith((".html", ".htm")) else "md"
 
 
 def _rendered(story: Story, kind: str) -> str:

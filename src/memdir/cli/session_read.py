@@ -77,7 +77,7 @@ def print_messages(messages: Sequence[Message], terminal: Terminal, *, full: boo
         terminal.line()
         terminal.line(f"{terminal.style(who, colours.get(who, 'dim'))}  {terminal.dim(head)}")
         for line in _lines(message, full=full):
-            terminal.line(terminal.dim(line[1]) if line[0] else line[1])
+            terminal.verbatim(terminal.dim(line[1]) if line[0] else line[1])
 
 
 def _lines(message: Message, *, full: bool) -> list[tuple[bool, str]]:

@@ -151,7 +151,8 @@ class Prune:
         from memdir.transcript.session_list import plan_pruning, prune_sessions
 
         layout = context.at_hand().layout
-        kept = frozenset() if options.with_sources else _sources(context)
+        named = () if options.with_sources else context.memory.store.history.log()
+        kept = frozenset(commit.trailers.get("Session", "") for commit in named)
         before = context.memory.clock() - options.older_than * DAY_SECONDS
         candidates = plan_pruning(layout, sessions(context), kept, before=before, keep_newest=options.keep)
         titles = {one.ref.id: look(context, one.ref).title for one in candidates}
@@ -168,11 +169,6 @@ class Prune:
         hint = "" if is_real or not gone else "  (--yes deletes them for good)"
         context.terminal.line(words + context.terminal.dim(hint))
         return 0
-
-
-def _sources(context: Context) -> frozenset[str]:
-    """The sessions that the history of the memories names."""
-    return frozenset(commit.trailers.get("Session", "") for commit in context.memory.store.history.log())
 
 
 def _print_candidates(

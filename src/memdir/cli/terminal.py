@@ -73,6 +73,19 @@ def fit(text: str, width: int) -> str:
     return "".join(kept).rstrip() + "…"
 
 
+def folded(line: str, width: int) -> str:
+    """A line as several that fit where they can: no word is broken, and what goes on stands further in."""
+    if len(line) <= width and line.isascii():
+        return line
+    import re
+    import textwrap
+
+    if width_of(re.sub(r"\x1b\[\d+m", "", line)) <= width:
+        return line
+    further = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+
+
 class Terminal:
     """Writes to one stream, in colour where the stream is a terminal and nobody objects."""
 
@@ -83,6 +96,11 @@ class Terminal:
         self.width = _columns(environment, stream) if is_terminal or environment.width else None
 
     def line(self, text: str = "") -> None:
+        """Words for people: where the terminal is narrower, their lines end between words."""
+        self.verbatim("\n".join([folded(line, self.width) for line in text.split("\n")]) if self.width else text)
+
+    def verbatim(self, text: str) -> None:
+        """What somebody may take as it is: a file, a patch, a path, a command, what a program reads."""
         self._stream.write(text + "\n")
 
     def bold(self, text: str) -> str:
@@ -117,7 +135,9 @@ class Terminal:
         if self.width and self.width - sum(widths[:-1]) - 2 * len(widths[:-1]) < MIN_LAST:
             self._stacked(cells, styles)
             return
-        self.line(self.dim("  ".join(_padded(h, widths[at]) for at, h in enumerate(headers)).rstrip()))
+        self.line(
+            self.dim("  ".join(header.ljust(width) for header, width in zip(headers, widths, strict=True)).rstrip())
+        )
         for row in cells:
             parts = []
             for at, cell in enumerate(row):
@@ -131,26 +151,18 @@ class Terminal:
 
     def _stacked(self, cells: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
         """A table that is wider than the terminal: the last cell of a row goes below the others."""
-        assert self.width
-        for *row, last in cells:
-            longest = row.index(max(row, key=width_of))
-            rest = sum(map(width_of, row)) - width_of(row[longest]) + 2 * (len(row) - 1)
-            row[longest] = fit(row[longest], max(10, self.width - rest))
+        for row in cells:
             named = [self._styled(cell, styles[at] if at < len(styles) else "") for at, cell in enumerate(row)]
-            self.line("  ".join(named))
-            if last:
-                self.line(
-                    f"    {self._styled(fit(last, self.width - 4), styles[-1] if len(styles) > len(row) else '')}"
-                )
+            self.line("  ".join(named[:-1]) + (f"\n    {named[-1]}" if row[-1] else ""))
 
     def patch(self, text: str) -> None:
         """A unified diff in colour."""
         for line in clean(text, keep_newlines=True).splitlines():
             head = line[:4]
             if head in ("diff", "inde", "new ", "dele", "--- ", "+++ "):
-                self.line(self.bold(line) if head == "diff" else self.dim(line))
+                self.verbatim(self.bold(line) if head == "diff" else self.dim(line))
             else:
-                self.line(self._styled(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+                self.verbatim(self._styled(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
     def _styled(self, text: str, style: str) -> str:
         return text if not style else self.type_word(text) if style == "type" else self.style(text, style)
@@ -182,10 +194,6 @@ class Progress:
 def rewrite_line(text: str, stream: TextIO) -> None:
     """Put a text where the cursor's line was."""
     print(f"\r\x1b[2K{text}", end="", file=stream, flush=True)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - width_of(text))
 
 
 def _columns(environment: Environment, stream: TextIO) -> int:

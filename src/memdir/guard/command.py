@@ -112,10 +112,10 @@ class GuardList:
             terminal.line(terminal.style(f"{shown_line(one['file'])} does not hold: {one['reason']}", "yellow"))
             if "command" in one:
                 terminal.line("If it says what you want:")
-                terminal.line(terminal.dim(f"  {one['command']}"))
+                terminal.verbatim(terminal.dim(f"  {one['command']}"))
         for proposal in proposed:
             terminal.line(f"You said {shown_line(proposal.key)} {proposal.times} times. To have it checked:")
-            terminal.line(terminal.dim(f"  {proposal.command}"))
+            terminal.verbatim(terminal.dim(f"  {proposal.command}"))
         return 0
 
 

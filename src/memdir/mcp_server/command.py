@@ -35,7 +35,7 @@ class Mcp:
             if options.json:
                 context.print_json({"url": server.url, "token": server.token})
             else:
-                context.terminal.line(f"{server.url}\nAuthorization: Bearer {server.token}")
+                context.terminal.verbatim(f"{server.url}\nAuthorization: Bearer {server.token}")
                 context.note("Ctrl-C ends it")
             sys.stdout.flush()
             server.serve_forever()

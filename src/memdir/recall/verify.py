@@ -133,7 +133,8 @@ class Verifier:
         if not history.is_there:
             return Missing(name) if name in self._seen else None
         key = (kind, name)
-        if key not in self._known or self._has_moved_on(self._known[key]):
+        known = self._known.get(key)
+        if key not in self._known or (known is not None and known.now != "" and not self._stands(known.now)):
             self._ask(key, history)
         return self._known.get(key)
 
@@ -148,9 +149,6 @@ class Verifier:
             self._known[key] = gone(*key, history)
         except Unsure:
             self._tries[key] = self._tries.get(key, 0) + 1
-
-    def _has_moved_on(self, known: Missing | None) -> bool:
-        return known is not None and known.now != "" and not self._stands(known.now)
 
     def _stands(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self._project, path))

@@ -17,7 +17,7 @@ from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, would_fail_again
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
-from memdir.remember.turn import FinishedTurn, is_asked
+from memdir.remember.turn import FinishedTurn, is_asked, messages_after
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
@@ -147,7 +147,7 @@ class CatchUp:
         """The messages of the first day after the cursor as a finished turn; None when there are none."""
         said = session.heard(messages)
         messages = [message for message in said if not message.is_off or message.id == session.extract_cursor]
-        done = _done(messages, session.extract_cursor)
+        done = len(messages) - len(messages_after(messages, session.extract_cursor))
         end = _end_of_day(messages, done, self.plan.zone)
         while end > done and messages[end - 1].tool_uses:
             end -= 1  # a call that was never answered
@@ -176,11 +176,6 @@ def _last_message(path: str) -> Record | None:
     except OSError:
         return None
     return None
-
-
-def _done(messages: Sequence[Message], cursor: str) -> int:
-    """How many of the messages are done."""
-    return next((at + 1 for at, message in enumerate(messages) if cursor and message.id == cursor), 0)
 
 
 def _start(messages: Sequence[Message], done: int) -> int:

@@ -164,7 +164,8 @@ class Compaction:
             return Skipped("empty_summary")
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
         kept = messages[start:]
-        return _Proposal("model", text, _message(text, conversation, kept), kept, prompt.hash, _titles(prompt.text))
+        titles = tuple(line.lstrip("# ") for line in prompt.text.splitlines() if line.startswith("#"))
+        return _Proposal("model", text, _message(text, conversation, kept), kept, prompt.hash, titles)
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
@@ -184,10 +185,6 @@ def _why_not(conversation: Conversation) -> str:
     if not conversation.messages:
         return "nothing_said"
     return "in_a_call" if conversation.messages[-1].tool_uses else ""
-
-
-def _titles(prompt: str) -> tuple[str, ...]:
-    return tuple(line.lstrip("# ") for line in prompt.splitlines() if line.startswith("#"))
 
 
 def _missing(proposal: _Proposal, replaced: Sequence[Message]) -> str:

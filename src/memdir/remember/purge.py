@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -175,15 +175,12 @@ def left_to_people(planned: Sequence[PurgePlan], source: PurgeSource, layout: La
     for one in planned:
         folder = layout.agent_snapshot(one.store.place.agent) if one.store.place.agent else ""
         is_safe = folder and not has_link_below(layout.work_tree, folder)  # a stranger may have put it there
-        for path in islice(_files_below(folder), MAX_SHARED) if is_safe else ():
+        files = (os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md"))
+        for path in islice(files, MAX_SHARED) if is_safe else ():
             data = read_if_plain(path, MAX_MEMORY_BYTES) or b""
             if not set(one.told.lines).isdisjoint(sentences_told(data, "")):
                 found[path] = None
     return [path for path in found if os.path.isfile(path)]
-
-
-def _files_below(folder: str) -> Iterator[str]:
-    return (os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md"))
 
 
 def _index_edit(key: str, entry: Entry | None) -> Callable[[Index], Index]:

@@ -147,15 +147,14 @@ def remember_identity(place: Place, layout: Layout) -> None:
     identity = identify(layout.project, layout.work_tree)
     # Whoever holds the lock may sweep temporary files out of the state folder; while it is busy, the next start writes.
     with suppress(LockBusy), locked(place.lock, wait_seconds=SHORT_WAIT_SECONDS):
-        known = read_identity(place.identity)
-        if known is not None and _is_others(place, known, layout.project):
+        known = read_identity(place.identity)  # a store that was moved here is ours, whatever it says of where it was
+        if (
+            known is not None
+            and not is_same_folder(known.root, layout.project)
+            and is_named_after(os.path.dirname(place.root), known.root)
+        ):
             raise MemdirError(f"{known.root} has just taken the place {place.root}", remedy="Try again")
         _write_identity(place, identity)
-
-
-def _is_others(place: Place, known: Identity, project: str) -> bool:
-    """Whether a place is another project's; a store that was moved here is not, whatever it says of where it was."""
-    return not is_same_folder(known.root, project) and is_named_after(os.path.dirname(place.root), known.root)
 
 
 def _is_settled(known: Identity | None, root: str) -> bool:

@@ -20,12 +20,14 @@ from memdir.text.body_text import BodySentence, headings, lines_of_code, sentenc
 from memdir.text.facts import facts_in, is_weekday
 from memdir.text.naming import describe_rule, title
 from memdir.text.nearness import Sentence
+from memdir.text.phrases import meanings_in
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
 
 REPLACED_ON = " (→ Update {})"  # with a day: stands after a sentence that a later line of its memory corrects
 REPLACED = re.compile(re.escape(REPLACED_ON).replace(r"\{\}", r"\d{4}-\d\d-\d\d"))
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
+REASON_BEFORE = "Why: "  # before the reason of what was decided otherwise
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
 ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
@@ -140,6 +142,8 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     past = [unit.said for unit in new if unit.label == "before"]
     told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
     fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
+    if old and new and _is_redecided(old[0], new[0]):
+        fates |= {unit: ("past", None) for unit in lost if unit.label == "why" and fates[unit][0] == "kept"}
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
     topic = after.with_body(body) if lines else after
@@ -202,6 +206,16 @@ def _fates(
                 fates[unit] = (fate, other)
                 free.discard(other)
     return fates
+
+
+def _is_redecided(unit: _Unit, other: _Unit) -> bool:
+    """Whether another decision takes the place of the one that a memory begins with: why the first was made is no
+    reason for the second."""
+    if (unit.label, other.label) != ("main", "main") or "decide" not in meanings_in(unit.said):
+        return False
+    is_lost = bool(_missing(unit.facts, other.terms) if unit.facts else unit.terms - other.terms)
+    is_new = bool(other.facts - unit.facts if unit.facts else other.terms - unit.terms)
+    return is_new and (is_lost or "change" in meanings_in(other.said))
 
 
 def _rivals(unit: _Unit, news: Sequence[_Unit]) -> list[_Unit]:
@@ -298,7 +312,8 @@ def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate,
     chunk: _Unit | None = None
     for unit in old:
         fate, successor = fates.get(unit, ("gone", None))
-        lost = replace(unit, label="before", lead="", text=unit.said) if fate == "past" else unit
+        said = f"{REASON_BEFORE}{unit.said}" if unit.label == "why" else unit.said
+        lost = replace(unit, label="before", lead="", text=said) if fate == "past" else unit
         if fate == "gone" or (chunk and not _joins(chunk, lost)):
             body, follows, chunk = _with_chunk(body, chunk, follows), [*_last(chunk), *follows], None
         if fate == "gone":
@@ -328,7 +343,8 @@ def _with_chunk(body: str, chunk: _Unit | None, follows: Sequence[str]) -> str:
     units = _units(body)
     same = [one for one in units if one.label == chunk.label]
     if chunk.label not in ("main", "code") and same:
-        return f"{body[: same[-1].end]} {chunk.text}{body[same[-1].end :]}"
+        head, rest = body[: same[-1].end], body[same[-1].end :]
+        return f"{head}{'. ' if chunk.label == 'before' and head[-1:].isalnum() else ' '}{chunk.text}{rest}"
     if chunk.label == "before":
         return f"{body.rstrip()}\n\n{BEFORE} {chunk.text}\n"
     return _placed(body, units, chunk, follows)

@@ -11,14 +11,16 @@ from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic, require_valid
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
+from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from memdir.store.history import Origin
     from memdir.store.taxonomy import MemoryType
 
+CLOSE = 0.75  # of the letters of a word and a mistyped one
 MAX_PART = 1_000  # bytes of a given name or description: a line, not a text
 
 
@@ -135,10 +137,20 @@ def find_key(store: MemoryStore, wanted: str) -> str:
         if found:
             shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
             raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
-    raise MemoryNotFound(
-        f"there is no memory {wanted!r} in {store.root}",
-        remedy="`memdir list --scope all`, or `memory.list()`, shows what there is",
-    )
+    raise no_such_memory(store, wanted, names)
+
+
+def no_such_memory(store: MemoryStore, wanted: str, names: Mapping[str, str]) -> MemoryNotFound:
+    """The error, with those of the memories (by key) of whose file or name somebody may have mistyped some words."""
+    from difflib import get_close_matches
+
+    told = {key: {*split_words(key.removesuffix(".md")), *split_words(name)} for key, name in names.items()}
+    every = set[str]().union(*told.values())
+    near = [set(get_close_matches(word, every, cutoff=CLOSE)) for word in split_words(wanted.removesuffix(".md"))]
+    meant = sorted(key for key, words in told.items() if near and all(words & one for one in near))[:3]
+    remedy = f"Did you mean {' or '.join(meant)}? " if meant else ""
+    remedy += "`memdir list --scope all`, or `memory.list()`, shows what there is"
+    return MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy=remedy)
 
 
 def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:

@@ -53,7 +53,8 @@ def move_memories(source: Side, target: Side, keys: Sequence[str], *, is_dry: bo
         return moved
     links = _Links(source.store.root, target.store.root, names)
     token, told = os.urandom(8).hex(), "; ".join(f"{new} < {source.name} {old}" for old, new in names.items())
-    origin, lines = _origin(source.store, memories), _lines(source.store)
+    origin, index = _origin(source.store, memories), Index(source.store.read_bytes(INDEX_NAME) or b"")
+    lines = {entry.key: entry for entry in index.entries()}
     subject = f"move {', '.join(names)}"
     more = {MOVE: token, MOVED: told}
     with target.store.changing(
@@ -143,10 +144,6 @@ def _relink(
         data = memory.topic.data
         if memory.key not in without and b".md" in data and (after := rewritten(data)) != data:
             put(memory.key, after)
-
-
-def _lines(store: MemoryStore) -> dict[str, Entry]:
-    return {entry.key: entry for entry in Index(store.read_bytes(INDEX_NAME) or b"").entries()}
 
 
 def _origin(store: MemoryStore, memories: Sequence[Memory]) -> Origin:

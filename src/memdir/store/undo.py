@@ -9,7 +9,7 @@ from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
-from memdir.store.memories import find_key
+from memdir.store.memories import find_key, no_such_memory
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
@@ -253,4 +253,6 @@ def _gone_key(store: MemoryStore, wanted: str) -> str:
     if len(found) > 1:
         shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
         raise MemoryNotFound(f"{wanted!r} fits {len(found)} files that are gone: {shown}", remedy="Give the whole name")
+    if not found and not any(folded in key.casefold() for key in keys):
+        raise no_such_memory(store, wanted, dict.fromkeys(keys, ""))
     return found[0] if found else ""

@@ -84,7 +84,7 @@ class ShowAgent:
                 terminal.line(f"{terminal.dim(f'{name:10}')}{shown_line(value)}")
         for remark in one.remarks:
             terminal.line(terminal.style(f"{'':10}{shown_line(remark)}", "yellow"))
-        terminal.line(f"\n{shown(one.prompt)}")
+        terminal.verbatim(f"\n{shown(one.prompt)}")
         return 0
 
 

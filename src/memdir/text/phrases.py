@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from memdir.disk.shipped import shipped_lines
-from memdir.text.language import cjk_runs, fold, tokens
+from memdir.text.language import cjk_runs, fold, language, tokens
 from memdir.text.words import is_unspaced
 
 MAX_PHRASE_WORDS = 6  # longest phrase in the file; longer windows would only cost time
@@ -39,8 +39,8 @@ def _read(file: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 @cache
 def _table() -> dict[str, dict[str, tuple[str, ...]]]:
     table: dict[str, dict[str, tuple[str, ...]]] = {}
-    for meaning, language, some in (row for file in _FILES for row in _read(file)):
-        table.setdefault(meaning, {})[language] = some
+    for meaning, tongue, some in (row for file in _FILES for row in _read(file)):
+        table.setdefault(meaning, {})[tongue] = some
     return table
 
 
@@ -79,14 +79,20 @@ def _lexicon() -> tuple[_Meant, frozenset[str], _Meant, dict[str, dict[tuple[str
     phrases: _Meant = {}
     prefixes: _Meant = {}
     unspaced: dict[str, dict[tuple[str, str], None]] = {}
-    for meaning, language, some in _read("text/lexicon.txt"):
+    for meaning, tongue, some in _read("text/lexicon.txt"):
         for folded in map(fold, some):
             if cjk_runs(folded):
-                unspaced.setdefault(language, {})[folded, meaning] = None
+                unspaced.setdefault(tongue, {})[folded, meaning] = None
                 continue
             table, key = (prefixes, folded[:-1]) if folded.endswith("*") else (phrases, " ".join(tokens(folded)))
-            table.setdefault(key, {})[language, meaning] = None
+            table.setdefault(key, {})[tongue, meaning] = None
     return phrases, frozenset(phrase.split(" ")[0] for phrase in phrases if " " in phrase), prefixes, unspaced
+
+
+def meanings_in(text: str) -> frozenset[str]:
+    """What the words of a text tell of it, by the lexicon: that something was decided, that it changed."""
+    said = fold(text)
+    return frozenset(cue.meaning for cue in cues(said, tokens(said), language(said)))
 
 
 def cues(folded: str, words: list[str], language: str) -> list[Cue]:

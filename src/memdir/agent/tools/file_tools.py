@@ -107,8 +107,8 @@ class _Replacing:
 
     def __init__(self, current: bytes, arguments: Mapping[str, Json]) -> None:
         old, new = as_in_file(current, str(arguments["old_string"]), str(arguments["new_string"]))
-        if old not in current:
-            old, new = (_without_numbers(text) for text in (old, new))
+        if old not in current:  # with the numbers that Read shows before its lines?
+            old, new = (re.sub(rb"(?m)^ *\d+\t", b"", text) for text in (old, new))
         self.old, self.new = old, new
         self.count = current.count(old) if old else 0
         self.fault = _fault_of_change(old, new, self.count, may_be_many=bool(arguments.get("replace_all")))
@@ -163,11 +163,6 @@ def as_in_file(current: bytes, old: str, new: str) -> tuple[bytes, bytes]:
         return texts
     before, after = (text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") for text in texts)
     return before, after
-
-
-def _without_numbers(text: bytes) -> bytes:
-    """A piece of text without the numbers that Read shows before its lines."""
-    return re.sub(rb"(?m)^ *\d+\t", b"", text)
 
 
 def _fault_of_change(old: bytes, new: bytes, count: int, *, may_be_many: bool) -> str:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, says
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
-from memdir.model.builtin.extract.same_memory import subject_and_values
+from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
-from memdir.text.language import fold, language, stems, tokens
-from memdir.text.phrases import cues
+from memdir.text.phrases import meanings_in
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import ToolUse
 from memdir.transcript.record import message_fields
@@ -24,7 +23,6 @@ _KINDS = ("project", "reference")  # what is about a person, or how to work with
 _HEADING = re.compile(r"#{1,6}\s+(?P<title>.+?)\s*#*\s*")
 _ITEM = re.compile(r"[-*+]\s+(?P<text>\S.*)")
 _WHY = re.compile(r"\n\n\*\*Why:\*\*\s+(.+)")
-_NUMBERED = re.compile(r"\b(?P<thing>[^\W\d_]{2,}) \d+\b")
 _GIVEN = " Why: "  # between what is so and its reason, in one line
 
 
@@ -121,25 +119,12 @@ def _is_beside(draft: MemoryDraft, line: str, sentences: Sequence[str]) -> bool:
     decisions or values each has words of its own, or two decisions are about things with other numbers."""
     said = draft.body.partition("\n\n**")[0]
     (mine, values), (theirs, known) = (subject_and_values(text) for text in (said, line))
-    if any("change" in _meanings(one) for one in (said, *sentences) if mine <= subject_and_values(one)[0]):
+    if any("change" in meanings_in(one) for one in (said, *sentences) if mine <= subject_and_values(one)[0]):
         return False
     is_apart = bool(mine - theirs and theirs - mine)
-    if "decide" in _meanings(line) | _meanings(said):
-        return is_apart or _numbered(said) != _numbered(line)
+    if "decide" in meanings_in(line) | meanings_in(said):
+        return is_apart or are_other_things(said, line)
     return is_apart and bool(values and known)
-
-
-def _numbered(text: str) -> set[str]:
-    """Things that go by a number, as "gadget 07" does; what follows a name, as in "PostgreSQL 17", is a value of it.
-    German writes both with a capital."""
-    is_german = language(fold(text)) == "de"
-    found = {one[0]: one["thing"] for one in _NUMBERED.finditer(text) if stems(one["thing"])}
-    return {name for name, thing in found.items() if (thing[1:] if is_german else thing).islower()}
-
-
-def _meanings(text: str) -> frozenset[str]:
-    said = fold(text)
-    return frozenset(cue.meaning for cue in cues(said, tokens(said), language(said)))
 
 
 def _line_of(draft: MemoryDraft) -> str:
@@ -151,4 +136,4 @@ def _line_of(draft: MemoryDraft) -> str:
 def _heading_of(draft: MemoryDraft) -> str:
     if draft.type == "reference":
         return HEADINGS[2]
-    return HEADINGS[0] if "decide" in _meanings(draft.description) else HEADINGS[1]
+    return HEADINGS[0] if "decide" in meanings_in(draft.description) else HEADINGS[1]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memdir.model.builtin.extract import Existing
+from memdir.model.builtin.extract.same_memory import are_other_things
 from memdir.store.kept import kept
 from memdir.store.topic import Topic
 
@@ -240,3 +241,93 @@ def test_a_decision_about_one_thing_never_takes_the_place_of_one_about_another(s
     known = Existing(first.file, first.name, first.description, first.type, first.body)
     second = only(f"u: {said[1]}\na: OK.", known)
     assert second.action == "create" and second.file != first.file
+
+
+WEIGHT = " because of weight"
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [
+        (f"We decided that gadget {{}} ships in crates{WEIGHT}.", ("07", "09", "11", "13")),
+        ("We decided that the sprint {} ends on a Friday.", ("12", "13")),
+        ("We decided that gadget #{} ships in crates.", ("7", "9")),
+        ("We decided that PROJ-{} is done by hand.", ("12", "13")),
+        ("Wir haben beschlossen, dass Gerät {} in Kisten verschickt wird.", ("7", "9")),
+        ("Decidimos que o aparelho {} é enviado em caixas.", ("07", "09")),
+        ("Abbiamo deciso che il dispositivo {} viene spedito in casse.", ("07", "09")),
+        ("We hebben besloten dat apparaat {} in kratten wordt verzonden.", ("07", "09")),
+    ],
+)
+def test_things_that_go_by_a_number_are_as_many_memories(said: str, numbers: tuple[str, ...]) -> None:
+    """X6: gadget 13 is no new value of gadget 07."""
+    found = by_and_by(*(said.format(number) for number in numbers))
+    assert at_once(*(said.format(number) for number in numbers)).keys() == found.keys()
+    assert len(found) == len(numbers) and not any("**Before:**" in body for body in found.values())
+
+
+def test_of_many_such_things_the_one_that_is_named_is_changed() -> None:
+    said = [f"We decided that gadget {number} ships in crates." for number in ("07", "09", "11")]
+    found = by_and_by(*said, "We decided that gadget 09 now ships in boxes.")
+    assert sorted(body.partition("\n")[0] for body in found.values()) == [
+        "We decided that gadget 07 ships in crates.",
+        "We decided that gadget 09 now ships in boxes.",
+        "We decided that gadget 11 ships in crates.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("We decided to ship order 17 by train.", "We decided to ship order 18 by train."),
+        ("For gadget 07 we decided to use crates.", "For gadget 09 we decided to use crates."),
+        ("Our room 4 is for meetings.", "Our room 5 is for meetings."),
+        ("Nous avons décidé que le gadget 07 est expédié en caisses.", "… que le gadget 09 est expédié en caisses."),
+        ("Decidimos que el aparato 07 se envía en cajas.", "Decidimos que el aparato 09 se envía en cajas."),
+        ("Мы решили, что устройство 07 отправляется в ящиках.", "Мы решили, что устройство 09 отправляется."),
+        ("Vi har beslutat att enhet 7 skickas i lådor.", "Vi har beslutat att enhet 9 skickas i lådor."),
+    ],
+)
+def test_a_number_may_tell_which_thing(one: str, other: str) -> None:
+    assert are_other_things(one, other)
+
+
+@pytest.mark.parametrize(
+    ("said", "old", "new"),
+    [
+        ("We decided to use PostgreSQL {} for the billing service.", "17", "18"),
+        ("We decided that the api listens on port {}.", "5433", "6000"),
+        ("We decided to ship version {} to customers.", "17", "18"),
+        ("We decided to use node {} for the builds.", "18", "20"),
+        ("We decided to keep {} backups.", "30", "40"),
+        ("We decided that reviews need {} approvals.", "3", "4"),
+        ("We decided to lease {} vans.", "3", "4"),
+        ("The crates lie in hall {}.", "3", "4"),
+        ("Use {} spaces for indentation.", "4", "2"),
+        ("Wir haben beschlossen, Kafka {} für Ereignisse zu nutzen.", "4", "5"),
+        ("Wir haben uns für Kafka {} entschieden.", "4", "5"),
+        ("Wir haben entschieden, dass der Dienst auf Port {} läuft.", "5433", "6000"),
+        ("Nous avons décidé d'utiliser le port {} pour l'api.", "5433", "6000"),
+        ("Decidimos usar el puerto {} para la api.", "5433", "6000"),
+        ("Abbiamo deciso di usare la versione {} per la fatturazione.", "17", "18"),
+    ],
+)
+def test_a_number_may_be_a_value_that_changes(said: str, old: str, new: str) -> None:
+    assert not are_other_things(said.format(old), said.format(new))
+
+
+def test_of_a_value_that_changes_there_is_one_memory() -> None:
+    said = "We decided that the api listens on port {}."
+    [body] = by_and_by(said.format(5433), said.format(6000)).values()
+    assert "6000" in body.partition("**Before:**")[0] and "5433" in body.partition("**Before:**")[2]
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        (["Wir haben uns für Kafka entschieden.", "Wir haben uns für Redis entschieden."], 2),
+        (["Wir haben uns für Kafka entschieden.", "Wir haben uns statt für Kafka für Redis entschieden."], 1),
+    ],
+)
+def test_two_decisions_are_two_in_german_unless_one_names_the_other(said: list[str], count: int) -> None:
+    assert len(by_and_by(*said)) == count

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import UserTurn
-from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, restated
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
 from memdir.model.builtin.extract.talk import Talk
 from memdir.model.builtin.extract.wording import without_secrets
 from memdir.text.language import stems
@@ -92,7 +92,8 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core) or restated(candidate, shelf):
         return False
     rest = topic - RULE_STEMS
-    return any(rest and len(rest & known) >= KNOWN_SHARE * len(rest) for known in shelf.topics)
+    same = [shelf.topics[number] for number in of_one_thing(candidate, shelf, frozenset(rest))]
+    return any(rest and len(rest & known) >= KNOWN_SHARE * len(rest) for known in same)
 
 
 def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:

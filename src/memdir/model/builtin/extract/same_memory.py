@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.talk import Existing, Talk
-from memdir.text.language import stems
+from memdir.text.language import fold, language, stems, tokens
+from memdir.text.phrases import anywhere, at_end, cues
 
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
@@ -23,9 +24,13 @@ LEAST_COVERED = 0.5  # of the memory's name and description, where little is sha
 SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
+_NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+)(?!\d|[.,:/-]\d|[^\W\d_])")
+_NEXT = re.compile(r"\s+([^\W\d_]+)")
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
 RECENT_TURNS = 2  # of the user before, where the topic may have been named
+
+_Things = dict[str, set[str]]  # kinds of things that go by a number, each with its numbers
 
 
 @dataclass(frozen=True)
@@ -94,8 +99,8 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
     """The memory that says the same of the same thing with another value: its rule or fact is replaced."""
     text = " ".join(one.seen.clause.text for one in candidate.core)
     subject, values = subject_and_values(text)
-    for number in shelf.near(subject) if values and len(subject) >= SAME_SUBJECT else ():
-        memory = shelf.memories[number]
+    near = of_one_thing(candidate, shelf, subject) if values and len(subject) >= SAME_SUBJECT else ()
+    for memory, number in ((shelf.memories[number], number) for number in near):
         theirs, known = subject_and_values(memory.description or memory.name)
         is_same = memory.type == candidate.type and subject <= shelf.topics[number] and theirs
         if is_same and values - known and known - values and len(theirs - subject) * 3 <= len(theirs):
@@ -108,7 +113,8 @@ def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
     that share hardly more than "we decided to use" are two."""
     meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
     if candidate.type != "feedback" or memory.type != "feedback":
-        topic = frozenset(stems(f"{candidate.turn.before}\n{candidate.turn.line.text}"))
+        said = f"{candidate.turn.before}\n{candidate.turn.line.text}"
+        topic = frozenset(stems(said)) - _deciding(said)
         number = shelf.memories.index(memory)
         is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
         named = sum(shelf.weights[stem] for stem in topic & shelf.headlines[number])
@@ -127,6 +133,51 @@ def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(stems(_VALUE.sub(" ", text))) - RULE_STEMS, values - {""}
 
 
+def _deciding(text: str) -> frozenset[str]:
+    """The stems of what says that something was decided, which is no part of what it is about."""
+    said = fold(text)
+    words = tokens(said)
+    found = (cue for cue in cues(said, words, language(said)) if cue.meaning == "decide")
+    return frozenset(stem for cue in found for stem in stems(" ".join(words[cue.at :][: len(cue.phrase.split())])))
+
+
+def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]) -> list[int]:
+    """The memories near a topic without those of other things by number; what changes may be the number itself."""
+    near, said = shelf.near(topic), " ".join(one.seen.clause.text for one in candidate.core)
+    mine = _numbered(said)
+    told = {number: _numbered(shelf.memories[number].description) for number in near} if mine else {}
+    if any("change" in one.seen.meanings for one in candidate.core) and mine not in told.values():
+        return near
+    return [number for number in near if not _are_apart(mine, told.get(number, {}))]
+
+
+def are_other_things(one: str, other: str) -> bool:
+    """Whether two texts are about things of one kind with other numbers, as "gadget 07" and "gadget 09" are."""
+    return _are_apart(_numbered(one), _numbered(other))
+
+
+def _are_apart(mine: _Things, theirs: _Things) -> bool:
+    return any(mine[kind].isdisjoint(theirs[kind]) for kind in mine.keys() & theirs.keys())
+
+
+def _numbered(text: str) -> _Things:
+    """The things in a text that go by a number. Behind a name ("PostgreSQL 17"), a port or a version, before what it
+    counts ("keep 30 backups"), and where a thing is put or used ("in hall 3"), a number is a value."""
+    tongue, found = language(fold(text)), _Things()
+    for one in _NUMBERED.finditer(text):
+        thing, before, rest = one["thing"], text[: one.start()], text[one.end() :]
+        is_id, is_first = one["joint"] == "-" and thing.isupper(), not before.strip()
+        is_common = thing.islower() or is_id or ((tongue == "de" or is_first) and thing[1:].islower())
+        if not is_common or not stems(thing) or anywhere("value-name").fullmatch(thing):
+            continue
+        after = _NEXT.match(rest)
+        counts_nothing = after is None or not stems(after[1]) or one["number"].startswith("0") or is_id
+        is_placed = at_end("takes-value", tongue).search(before) or anywhere("put-to-use", tongue).search(rest)
+        if at_end("clause-opens", tongue).search(before) or (counts_nothing and not is_placed):
+            found.setdefault(thing.casefold(), set()).add(one["number"].lstrip("0"))
+    return found
+
+
 def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
     """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
     turn = candidate.turn
@@ -137,7 +188,7 @@ def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf)
     noted = any("asst:noted" in seen.features for seen in turn.seen)
     crowd = math.log(1 + len(shelf.memories))
     rows: dict[int, dict[str, float]] = {}
-    for number in shelf.near(whole | before | asked):
+    for number in of_one_thing(candidate, shelf, whole | before | asked):
         turned, said, earlier = (shelf.shared(topic, number) for topic in (whole, before, asked))
         same = float(shelf.memories[number].type == candidate.type)
         count = len(shelf.topics[number] & (whole | before | asked))
