@@ -24,10 +24,14 @@ from memdir.model.raw import Content, Form
 from memdir.model.scripted import Step
 from memdir.remember.compaction import Method
 from memdir.remember.magic_docs import DocUpdate
+from memdir.remember.purge import PurgedFile, PurgeReport
+from memdir.remember.purge_source import PurgeSource
 from memdir.search.index_store import OnProgress
 from memdir.search.session_search import Hit, SessionSearch
+from memdir.share.sync import SyncReport
 from memdir.store.history import FileChange
 from memdir.store.identity import Adoption, Identity, StoreRecord
+from memdir.store.move import Moved
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Block, Json, Opaque, Role
@@ -58,6 +62,7 @@ __all__ += [
     "FileState",
     "Files",
 ]
+__all__ += ["Moved", "PurgeReport", "PurgeSource", "PurgedFile", "SyncReport"]
 __all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
 __all__ += [
     "ModelSettings",

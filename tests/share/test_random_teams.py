@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from memdir.errors import MemdirError, RemoteError
 from memdir.share.known import KnownTeam
+from memdir.share.local import read_local
 from memdir.share.remote import Delta, Manifest, PushResult, Remote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
@@ -182,7 +183,9 @@ class RandomTeam(RuleBasedStateMachine):
         texts = {key: one.read(key) for key in (there[: (len(there) + 1) // 2] if half else files)}
         for key in texts:
             (one.root / key).unlink()
-        lost = set(one.syncing().lost(known)) if half else set(texts)  # less than a half goes as if by hand
+        lost = (
+            set(one.syncing()._lost(known, read_local(str(one.root), one.caps))) if half else set(texts)
+        )  # less than a half goes as if by hand
         for key, text in texts.items():
             tokens = self.tokens(text) - (self.acknowledged if key in lost else set())
             self.removed |= {token for token in tokens if key not in lost or not self.lies_elsewhere(token, one)}

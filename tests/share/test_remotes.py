@@ -55,6 +55,20 @@ def test_4_a_write_needs_what_it_was_made_from(team: Team) -> None:
     assert known(ann.remote).versions["a.md"].digest == digest_of(b"two\n")
 
 
+def test_4_a_write_needs_it_of_its_own_key_and_not_only_the_newest_state(team: Team) -> None:
+    """Whoever knows the newest revision may still have an older text of one key, because it could not be taken in."""
+    ann, bob = team("ann", "bob")
+    ann.remote.push(delta(a=b"one\n", b=b"one\n"), expected=known(ann.remote))
+    older = known(bob.remote)
+    ann.remote.push(delta(a=b"two\n"), expected=known(ann.remote))
+    newest = known(bob.remote, older)
+    mixed = Manifest({**newest.versions, "a.md": older.versions["a.md"]}, newest.revision)
+    result = bob.remote.push(delta("bob", a=b"mine\n", b=b"mine\n"), expected=mixed)
+    assert (list(result.accepted), dict(result.refused)) == (["b.md"], {"a.md": "conflict"})
+    texts = bob.remote.pull(Manifest()).texts
+    assert (texts["a.md"], texts["b.md"]) == (b"two\n", b"mine\n")
+
+
 def test_5_a_first_write_does_not_go_over_another(team: Team) -> None:
     ann, bob = team("ann", "bob")
     before = known(bob.remote)
@@ -90,6 +104,18 @@ def test_8_the_same_write_twice_is_one(team: Team) -> None:
     result = ann.remote.push(delta(a=b"one\n"), expected=before)
     assert set(result.refused.values()) <= {"conflict"}
     assert known(ann.remote).versions["a.md"].digest == digest_of(b"one\n")
+
+
+def test_8_a_write_that_clashes_costs_no_deletion(team: Team) -> None:
+    """What is known after a refused write is what was known before: a pull then still tells what others deleted."""
+    ann, bob = team("ann", "bob")
+    ann.remote.push(delta(a=b"one\n", b=b"two\n"), expected=known(ann.remote))
+    seen = known(bob.remote)
+    ann.remote.push(delta(a=None, b=b"other\n"), expected=known(ann.remote))
+    result = bob.remote.push(delta("bob", b=b"mine\n"), expected=seen)
+    assert dict(result.refused) == {"b.md": "conflict"}
+    found = bob.remote.pull(Manifest(seen.versions, result.revision))
+    assert found.versions["a.md"].is_gone and not found.missing
 
 
 def test_9_names_in_all_scripts_and_texts_of_all_sizes_come_through(team: Team) -> None:

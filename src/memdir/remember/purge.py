@@ -44,7 +44,7 @@ _LEAD = re.compile(r"[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+)*(?:\[[ xX]\][ \t]
 class PurgedFile:
     """A file that something goes from, or would; or that is held."""
 
-    scope: str
+    scope: str  # project, user, team or an agent's
     file: str  # its name there
     lines: tuple[str, ...]  # the sentences that go
     kept: int = 0  # those of other sources that stay; 0: the file goes
@@ -61,10 +61,10 @@ class PurgedFile:
 class PurgeReport:
     """What was removed, or would be, and what is left for a person to decide."""
 
-    source: PurgeSource
-    files: tuple[PurgedFile, ...]
-    held: tuple[PurgedFile, ...]
-    is_dry: bool = False
+    source: PurgeSource  # what was named
+    files: tuple[PurgedFile, ...]  # those that something went from
+    held: tuple[PurgedFile, ...]  # those that are left to a person
+    is_dry: bool = False  # whether nothing was changed
     not_ours: tuple[str, ...] = ()  # files of the project that may say it, and are left to a person: docs, snapshots
 
 

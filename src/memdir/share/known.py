@@ -7,27 +7,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.layout import Place
-from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of
+from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of, is_digest
 from memdir.store.shared import MAX_KNOWN_BYTES
 
-_HEX = frozenset("0123456789abcdef")
 _MAX_TEXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class SeenMemory:
-    """One memory of the team as of the last sync."""
+    """One memory of the team as of the last sync: what lay here, and what the remote had instead where that differs."""
 
-    version: Version
+    version: Version  # what changes here are changes of
     is_here: bool = False  # whether it lay on this disk then: only such a file can have been deleted here
-    refused: Reason | str = ""  # why it was not taken in, where it was not
+    offered: Version | None = None  # what the remote has and was not taken in; it is tried again with every pull
+    refused: Reason | str = ""  # why it was not
+
+    @property
+    def there(self) -> Version:
+        return self.offered or self.version
 
 
 @dataclass
@@ -71,14 +75,16 @@ class KnownTeam:
         self._drop_texts()
 
     def manifest(self) -> Manifest:
-        return Manifest({key: one.version for key, one in self.seen.items()}, self.revision)
+        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision)
 
     def digest(self, key: str) -> str:
         return self.seen[key].version.digest if key in self.seen else GONE
 
     def text(self, key: str) -> bytes | None:
         """What a memory was at the last sync; None where it was not, or nobody kept it."""
-        digest = self.digest(key)
+        return self.kept(self.digest(key))
+
+    def kept(self, digest: str) -> bytes | None:
         data = read_if_plain(self._path(digest), _MAX_TEXT_BYTES) if digest else None
         return data if data is not None and digest_of(data) == digest else None
 
@@ -90,8 +96,23 @@ class KnownTeam:
             if not os.path.lexists(path):
                 write_bytes_atomic(path, data, durably=False)  # the remote has it, too
 
-    def note(self, key: str, version: Version, *, is_here: bool, refused: Reason | str = "") -> None:
-        self.seen[key] = SeenMemory(version, is_here=is_here, refused=refused)
+    def note(self, key: str, version: Version, *, is_here: bool) -> None:
+        self.seen[key] = SeenMemory(version, is_here=is_here)
+
+    def note_refused(self, key: str, offered: Version, reason: Reason | str) -> None:
+        """Note what the remote has beside what lies here: nothing is merged from a text that never did."""
+        self.seen[key] = replace(self.seen.get(key, SeenMemory(Version(GONE))), offered=offered, refused=reason)
+
+    def waiting(self) -> dict[str, Version]:
+        """What the remote has and was not taken in: what stood in its way may be gone by now. What nobody kept the text
+        of is asked for again."""
+        found: dict[str, Version] = {}
+        for key, one in list(self.seen.items()):
+            if one.offered and (one.offered.is_gone or self.kept(one.offered.digest) is not None):
+                found[key] = one.offered
+            elif one.offered:
+                self.seen[key], self.revision = replace(one, offered=None, refused=""), ""
+        return found
 
     def forget(self, key: str) -> None:
         self.seen.pop(key, None)
@@ -104,29 +125,38 @@ class KnownTeam:
         return os.path.join(self.place.texts_of_team, digest)
 
     def _drop_texts(self) -> None:
-        needed = {one.version.digest for one in self.seen.values()}
+        needed = {version.digest for one in self.seen.values() for version in (one.version, one.there)}
         try:
             names = os.listdir(self.place.texts_of_team)
         except OSError:
             return
         for name in names:
-            if len(name) == 64 and _HEX.issuperset(name) and name not in needed:
+            if is_digest(name) and name not in needed:
                 delete_file(self._path(name))
 
 
 def _seen(told: Mapping[str, object]) -> SeenMemory:
+    offered, refused = told.get("offered"), _text(told.get("refused"))
+    there = _version(offered) if isinstance(offered, dict) else None
+    return SeenMemory(_version(told), is_here=told.get("here") is True, offered=there, refused=refused)
+
+
+def _version(told: Mapping[str, object]) -> Version:
     digest = _text(told.get("digest"))
-    is_digest = len(digest) == 64 and _HEX.issuperset(digest)
-    author, saved = _text(told.get("author")), _number(told.get("saved"))
-    version = Version(digest if is_digest else GONE, author, saved)
-    return SeenMemory(version, is_here=told.get("here") is True, refused=_text(told.get("refused")))
+    is_purged = told.get("purged") is True
+    return Version(
+        digest if is_digest(digest) else GONE, _text(told.get("author")), _number(told.get("saved")), is_purged
+    )
 
 
 def _told(one: SeenMemory) -> dict[str, object]:
-    version = one.version
+    told: dict[str, object] = {**_plain(one.version), "here": one.is_here}
+    return {**told, "offered": _plain(one.offered), "refused": one.refused} if one.offered else told
+
+
+def _plain(version: Version) -> dict[str, object]:
     told: dict[str, object] = {"digest": version.digest, "author": version.author, "saved": version.saved}
-    told["here"] = one.is_here
-    return {**told, "refused": one.refused} if one.refused else told
+    return {**told, "purged": True} if version.is_purged else told
 
 
 def _text(value: object) -> str:

@@ -21,6 +21,7 @@ Reason = Literal[
     "too_large",
     "path",
     "private",
+    "disk",
     "not_text",
     "rate",
     "offline",
@@ -28,6 +29,7 @@ Reason = Literal[
     "conflict",
 ]
 GONE = ""  # the digest of what was deleted
+HEX = frozenset("0123456789abcdef")
 
 
 _name_of = lru_cache(maxsize=1_000)(told_member)  # a few people, and thousands of versions
@@ -35,6 +37,10 @@ _name_of = lru_cache(maxsize=1_000)(told_member)  # a few people, and thousands 
 
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def is_digest(text: str) -> bool:
+    return len(text) == 64 and HEX.issuperset(text)
 
 
 @dataclass(frozen=True)

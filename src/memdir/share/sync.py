@@ -7,9 +7,9 @@ what differs from that note, so nothing is queued that could be lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
@@ -28,6 +28,7 @@ from memdir.store.topic import Topic
 
 MAX_ROUNDS = 8  # of pulling again because somebody was faster; what is left then waits for the next sync
 MAX_BY_HAND = 10  # files that a person removes at once without a word; more than that is an accident
+FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
 _NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an accident, and are no word to the others
@@ -102,7 +103,7 @@ class Sync:
             spell_alike(self.store.root)
             with suppress(LockBusy, HistoryError, DiskError):
                 self.store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
-        for _ in range(MAX_ROUNDS):
+        for number in range(MAX_ROUNDS):
             if not pushes_only:
                 self._pull(known, report, is_dry=is_dry)
             result = self._push(known, report, is_dry=is_dry)
@@ -110,6 +111,8 @@ class Sync:
             if not clashes or pushes_only or is_dry:
                 report.reason = "conflict" if clashes and not report.sent else report.reason
                 return
+            if number:
+                known.revision = ""  # a pull by the note told nothing of it: all is looked at once more
         report.reason = report.reason or "conflict"
 
     def _ask_for_proposals(self) -> None:
@@ -131,10 +134,6 @@ class Sync:
                 report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))
         return report, known.synced
 
-    def lost(self, known: KnownTeam) -> list[str]:
-        """The memories that are missing here though nobody deleted them."""
-        return self._lost(known, read_local(self.store.root, self.caps))
-
     def revision(self) -> str:
         """The remote's own word for what is known of it."""
         return KnownTeam.load(self.store.place, self.name).revision
@@ -145,6 +144,7 @@ class Sync:
         local = read_local(self.store.root, self.caps)
         if not is_dry:
             self._bring_back(known, local, report)
+        waiting = known.waiting()
         delta = self.remote.pull(known.manifest())
         if is_dry:
             self._would_take(delta, local, report)
@@ -152,6 +152,7 @@ class Sync:
         for key in delta.missing:
             known.forget(key)  # what lies here is given again
         known.keep({key: data for key, data in delta.texts.items() if key in delta.versions})
+        delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
         authors = sorted({version.author for version in wanted.values()})
         for author in authors:
@@ -186,7 +187,7 @@ class Sync:
                 wanted[key] = version
             else:
                 self._leave_out(key, fault, report, way="pull")
-                known.note(key, version, is_here=False, refused=fault.reason)
+                known.note_refused(key, version, fault.reason)
         for key, reason in delta.refused.items():
             report.left_out[key] = NotShared(harmless_name(key), reason, "it has a name that is refused here")
         return wanted
@@ -201,10 +202,12 @@ class Sync:
             for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
                 if self.on_progress is not None:
                     self.on_progress(number, len(versions))
-                with _faults_to(report, key):
+                with _faults_to(report, key) as faults:
                     base, theirs = (known.text(key), known.digest(key)), delta.texts.get(key)
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
                     known.note(key, versions[key], is_here=is_here or key in names)
+                for fault in faults:
+                    known.note_refused(key, versions[key], fault.reason)
 
     def _settle(
         self,
@@ -221,6 +224,11 @@ class Sync:
         is_same = ours is not None and digest_of(ours) == base[1]
         settled = settle(ours if is_same else base[0], ours, theirs)
         text = None if version.is_purged else settled.text
+        if settled.beside is not None and not version.is_purged:  # first: what cannot be kept is not written over
+            second, data = beside(key, settled.beside, change.read)
+            if change.read(second) != data:
+                self._write(change, second, data, None)
+            report.conflicts.append(second)
         if text is None and ours is not None:
             change.delete(key)
             change.drop_entry(key)
@@ -228,11 +236,6 @@ class Sync:
         elif text is not None and text != ours:
             self._write(change, key, text, version if text == theirs else None)
             report.taken.append(key)
-        if settled.beside is not None and not version.is_purged:
-            second, data = beside(key, settled.beside, change.read)
-            if change.read(second) != data:
-                self._write(change, second, data, None)
-            report.conflicts.append(second)
         return text is not None
 
     def _write(self, change: ChangeSet, key: str, text: bytes, version: Version | None) -> None:
@@ -244,7 +247,7 @@ class Sync:
     def _apart(self, known: KnownTeam, versions: Mapping[str, Version]) -> dict[str, str]:
         """Other names for memories whose name differs from a living one's in capitals only: not every disk can hold
         both. Everybody makes the same of it, and the refused name goes."""
-        living = {key for key, one in known.seen.items() if not one.version.is_gone and key not in versions}
+        living = {key for key, one in known.seen.items() if not one.there.is_gone and key not in versions}
         living |= {key for key, version in versions.items() if not version.is_gone}
         first: dict[str, str] = {}
         for key in sorted(living):
@@ -320,7 +323,7 @@ class Sync:
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
-            report.reason = report.reason or _reason_of(report)
+            report.reason = report.reason or _reason_of(report, known, local)
             return PushResult()
         report.reason = ""
         if is_dry:
@@ -336,7 +339,7 @@ class Sync:
 
     def _give_other_names(self, known: KnownTeam, local: LocalTexts) -> bool:
         """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
-        living = {key for key, one in known.seen.items() if not one.version.is_gone}
+        living = {key for key, one in known.seen.items() if not one.there.is_gone}
         names = {key.casefold(): key for key in living if local.stands(key)}
         clashes = [key for key in local.texts if key not in living and names.get(key.casefold(), key) != key]
         if clashes:
@@ -356,21 +359,19 @@ class Sync:
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
-        manifest = known.manifest()
-        living = [key for key, one in known.seen.items() if not one.version.is_gone]
+        living = [key for key, one in known.seen.items() if not one.there.is_gone]
         room = _Room(self.caps, {key: len(local.texts[key].data) if key in local.texts else 0 for key in living})
         changes: dict[str, bytes | None] = {}
+        unseen = {key for key, one in known.seen.items() if one.offered}  # neither written over nor deleted
         for key, text in local.texts.items():
-            if digest_of(text.data) == manifest.digest(key):
+            if digest_of(text.data) == known.digest(key) or key in unseen:
                 continue
-            if key in known.seen and known.seen[key].refused:
-                continue  # what was not taken in is not written over either
             fault = judge(key, text.data, self.caps) or room.fault_of(key, len(text.data))
             if fault is None:
                 changes[key] = text.data
             else:
                 self._leave_out(key, fault, report, way="push")
-        lost = set(self._lost(known, local))
+        lost = unseen.union(self._lost(known, local))
         gone = [key for key in known.here() if not local.stands(key) and key not in lost]
         return changes | dict.fromkeys(gone)
 
@@ -430,30 +431,33 @@ class _Room:
         return None
 
 
-class _faults_to:  # noqa: N801 - reads as a sentence
+@contextmanager
+def _faults_to(report: SyncReport, key: str) -> Iterator[list[NotShared]]:
     """What one file cannot be, costs no other."""
+    faults: list[NotShared] = []
+    try:
+        yield faults
+        report.left_out.pop(key, None)
+    except (BadMemoryFile, PathEscape, EditConflict, DiskError) as error:
+        reason, remedy = ("disk", error.remedy or FULL) if isinstance(error, DiskError) else ("path", error.remedy)
+        report.left_out[key] = NotShared(harmless_name(key), reason, error.message, remedy)
+        faults.append(report.left_out[key])
 
-    def __init__(self, report: SyncReport, key: str) -> None:
-        self._report = report
-        self._key = key
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, BadMemoryFile | PathEscape | EditConflict | DiskError):
-            return False
-        self._report.left_out[self._key] = NotShared(self._key, "path", error.message, error.remedy)
-        return True
+def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam) -> Delta:
+    """A pull with what earlier ones could not take in, unless the remote tells something else of it now."""
+    more = {key: one for key, one in waiting.items() if key not in delta.versions and key not in delta.missing}
+    texts = {key: known.kept(version.digest) or b"" for key, version in more.items() if not version.is_gone}
+    return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
 
 
 def _other_name(key: str, digest: str) -> str:
     return f"{key.removesuffix('.md')}_{digest[:_DIGITS]}.md"
 
 
-def _reason_of(report: SyncReport) -> Reason | str:
-    """Why nothing is sent where nothing is left to send."""
+def _reason_of(report: SyncReport, known: KnownTeam, local: LocalTexts) -> Reason | str:
+    """Why nothing is sent where nothing is left to send. What was not taken in is another matter."""
     if report.sent or report.sent_deletions:
         return ""
-    reasons = [one.reason for one in report.left_out.values()]
-    return reasons[0] if reasons else "no_change"
+    ours = (key for key in report.left_out if local.stands(key) and not (key in known.seen and known.seen[key].offered))
+    return next((report.left_out[key].reason for key in ours), "no_change")

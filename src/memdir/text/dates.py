@@ -285,10 +285,6 @@ def _weekday(phrase: _Phrase) -> DateSpan | date:
     return DateSpan(next_weekday(phrase.today, phrase.weekday), vague=not phrase.has("Xc"))
 
 
-def _offset(phrase: _Phrase) -> DateSpan:
-    return DateSpan(phrase.today + timedelta(days=phrase.value("Dp")), count=phrase.value("Dp"))
-
-
 def _day_number(phrase: _Phrase) -> date | None:
     months = (unit_start(phrase.today, "m", ahead) for ahead in range(3))
     days = (_date(month.year, month.month, phrase.value("oN")) for month in months)
@@ -351,7 +347,7 @@ _TABLE: _Shapes = (
     ("later", ("U", "ARr"), _later, ("N?P*U[ARr]",)),
     ("beside", ("WU", "ARr"), _beside, ("[PT]*WP*[ARr]P*H?", "P*UP*[ARr]P*H?")),
     ("weekday", ("W",), _weekday, ("[TXQLSc]P*W", "WP*[XLQ]", "W")),
-    ("day", ("Dp",), _offset, ("[Dp]",)),
+    ("day", ("Dp",), lambda it: DateSpan(it.today + timedelta(it.value("Dp")), count=it.value("Dp")), ("[Dp]",)),
     ("day number", ("oj",), _day_number, ("P+o", "Nj")),
     ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )

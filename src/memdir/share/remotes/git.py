@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from memdir.disk.atomic import delete_file
 from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_object
@@ -69,16 +69,31 @@ class GitRemote:
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         parent = expected.revision
+        clashes = PushResult(refused=dict.fromkeys(delta.versions, "conflict"), revision=parent)
         try:
             self._git.create()
             if parent and not self._has(parent):
-                return PushResult(refused=dict.fromkeys(delta.versions, "conflict"))
-            commit = self._commit(delta, parent)
+                return clashes
+            fitting = self._fitting(delta, expected)
+            if not fitting:
+                return clashes
+            commit = self._commit(fitting, delta.texts, parent)
         except HistoryError as error:
             raise RemoteError(f"the change cannot be put together: {error.message}", kind="broken") from error
         if not self._network.push(commit, BRANCH):
-            return PushResult(refused=dict.fromkeys(delta.versions, "conflict"))
-        return PushResult(dict(delta.versions), revision=commit)
+            return clashes
+        refused: dict[str, Reason] = dict.fromkeys(delta.versions.keys() - fitting.keys(), "conflict")
+        return PushResult(fitting, refused, revision=commit)
+
+    def _fitting(self, delta: Delta, expected: Manifest) -> dict[str, Version]:
+        """The versions whose keys stand in the tree as they are expected to, or as they are to be."""
+        blobs, refused = self._listing(expected.revision) if expected.revision else ({}, {})
+        stand = {key: digest_of(data) for key, data in self._texts(_only(blobs, delta.versions)).items()}
+        return {
+            key: version
+            for key, version in delta.versions.items()
+            if key not in refused and stand.get(key, GONE) in (expected.digest(key), version.digest)
+        }
 
     def create(self) -> None:
         """See that the repository is there, and is a team's own: an empty one, one that memdir began, or one that says
@@ -159,11 +174,11 @@ class GitRemote:
                 found[word] = (author[:_MAX_NAME], min(moment, self._clock()))
         return found
 
-    def _commit(self, delta: Delta, parent: str) -> str:
+    def _commit(self, versions: Mapping[str, Version], texts: Mapping[str, bytes], parent: str) -> str:
         """A commit with these versions on top of another; what else stands in its tree stays."""
         lines = []
-        for key, version in delta.versions.items():
-            blob = _NONE if version.is_gone else write_object(self._git.objects, "blob", delta.texts[key])
+        for key, version in versions.items():
+            blob = _NONE if version.is_gone else write_object(self._git.objects, "blob", texts[key])
             lines.append(f"{'0' if version.is_gone else '100644'} {blob}\t{key}\0")
         index = os.path.join(self._git.folder, f"index.{os.getpid()}")
         try:
@@ -173,16 +188,20 @@ class GitRemote:
             tree = self._git.run("write-tree", index=index).decode("ascii").strip()
         finally:
             delete_file(index)
-        return write_object(self._git.objects, "commit", self._told(delta, tree, parent))
+        return write_object(self._git.objects, "commit", self._told(versions, tree, parent))
 
-    def _told(self, delta: Delta, tree: str, parent: str) -> bytes:
+    def _told(self, versions: Mapping[str, Version], tree: str, parent: str) -> bytes:
         name = " ".join("".join(c for c in self._name if c.isprintable() and c not in "<>").split()) or "somebody"
         who = f"{name} <{_EMAIL}> {int(max(self._clock(), 0))} +0000"
-        keys = sorted(delta.versions)
+        keys = sorted(versions)
         more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-        saved = [f"{_SAVED}{version.saved:.3f} {key}" for key, version in sorted(delta.versions.items())]
+        saved = [f"{_SAVED}{version.saved:.3f} {key}" for key, version in sorted(versions.items())]
         head = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
         return "\n".join([*head, "", f"{', '.join(keys[:3])}{more}", "", *saved, ""]).encode()
+
+
+def _only(blobs: Mapping[str, str], keys: Container[str]) -> dict[str, str]:
+    return {key: name for key, name in blobs.items() if key in keys}
 
 
 def _saved_in(message: str) -> dict[str, float]:

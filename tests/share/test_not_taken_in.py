@@ -1,0 +1,204 @@
+"""What a machine could not take in, for its disk or its limits: tried again, and nobody loses a word by it (E4, E6)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memdir.errors import DiskError
+from memdir.share.judge import TeamCaps
+from memdir.share.known import KnownTeam
+from memdir.share.remote import Delta, Manifest, Version, digest_of
+from memdir.share.sync import Sync
+from memdir.store.store import ChangeSet
+from tests.share.conftest import Team
+from tests.share.remotes import Member, memory_text
+from tests.share.test_sync import BODY, forget, in_step, shared
+
+THREE = ("folder", "git", "hub-sqlite")
+SMALL = TeamCaps(entry_bytes=400)
+LONG = "long " * 100
+
+
+@pytest.fixture(params=THREE)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def edit(member: Member, key: str, old: str, new: str) -> None:
+    member.put(key, member.read(key).replace(old, new))
+
+
+def without_room(member: Member, monkeypatch: pytest.MonkeyPatch, name: str = "write") -> None:
+    """A sync while the disk is full."""
+
+    def full(*_: object, **__: object) -> None:
+        raise DiskError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChangeSet, name, full)
+        report = member.sync()
+    (left,) = report.left_out.values()
+    assert left.reason == "disk" and left.remedy
+
+
+def test_a_full_disk_costs_nobody_an_edit(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"))
+    edit(ann, "a.md", "First line", "Ann's words")
+    ann.sync()
+    without_room(bob, monkeypatch)
+    bob.put("b.md", memory_text("b", "y"))
+    edit(bob, "a.md", "Third line", "Bob's words")
+    report = bob.sync()
+    assert report.reason == "" and report.waiting == [] and not report.left_out
+    files = in_step(ann, bob)
+    assert sorted(files) == ["a.md", "b.md"]
+    assert "Ann's words" in files["a.md"] and "Bob's words" in files["a.md"]
+
+
+def test_a_full_disk_costs_nobody_a_deletion(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))
+    forget(ann, "a.md")
+    ann.sync()
+    without_room(bob, monkeypatch, "delete")
+    assert "a.md" in bob.files() and bob.sync().deleted == ["a.md"]
+    assert sorted(in_step(ann, bob)) == ["b.md", "c.md"]
+
+
+def test_of_two_texts_neither_is_lost_where_the_second_cannot_be_kept(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"))
+    for one in (ann, bob):
+        edit(one, "a.md", "Second line", f"{one.name}'s words")
+    ann.sync()
+    whole = Sync._write
+
+    def no_second(self: Sync, change: ChangeSet, key: str, text: bytes, version: Version | None) -> None:
+        if "conflict" in key:
+            raise DiskError("No space left on device")
+        whole(self, change, key, text, version)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sync, "_write", no_second)
+        bob.sync()
+    assert "bob's words" in bob.read("a.md")
+    files = in_step(bob, ann)
+    assert len(files) == 3 and "ann's words" in str(files) and "bob's words" in str(files)
+
+
+def test_what_a_link_kept_away_comes_when_it_is_gone(team: Team, tmp_path: Path) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    (tmp_path / "outside").mkdir()
+    os.symlink(tmp_path / "outside", bob.root / "sub")
+    ann.put("sub/new.md", memory_text("new", BODY))
+    ann.sync()
+    assert bob.sync().left_out["sub/new.md"].remedy == "Remove the link"
+    assert list(bob.syncing().status()[0].left_out) == ["sub/new.md"]
+    os.unlink(bob.root / "sub")
+    assert bob.sync().taken == ["sub/new.md"]
+    assert sorted(in_step(ann, bob)) == ["a.md", "sub/new.md"]
+
+
+def test_what_did_not_fit_comes_when_it_does(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    for number in range(3):
+        ann.put(f"m{number}.md", memory_text(f"m{number}", BODY))
+    ann.sync()
+    bob.caps = TeamCaps(entries=1)
+    report = bob.sync()
+    assert len(report.taken) == 1 and {one.reason for one in report.left_out.values()} == {"cap"}
+    assert bob.sync().reason == "no_change", "nothing of his own waits"
+    forget(bob, report.taken[0])
+    assert len(bob.sync().taken) == 1 == len(bob.files()), "there is room for one now"
+    bob.caps = TeamCaps()
+    assert len(bob.sync().taken) == 1
+    assert len(in_step(ann, bob)) == 2
+
+
+def test_what_did_not_fit_comes_though_its_text_was_not_kept(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    bob.caps = SMALL
+    ann.put("a.md", memory_text("a", LONG))
+    ann.sync()
+    bob.sync()
+    for path in Path(bob.store.place.texts_of_team).iterdir():
+        path.unlink()
+    bob.caps = TeamCaps()
+    assert bob.sync().taken == ["a.md"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "git"])  # a hub takes none
+def test_what_a_new_version_finds_harmless_comes(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = team("ann", "bob")
+    data = memory_text("a", "Looks like a token.").encode()
+    ann.remote.push(Delta({"a.md": Version(digest_of(data), "ann")}, {"a.md": data}), expected=Manifest())
+    with monkeypatch.context() as patch:
+        patch.setattr("memdir.share.judge.secrets_in", lambda *_: (["token"], "token in line 6"))
+        assert bob.sync().left_out["a.md"].reason == "secret"
+    assert bob.sync().taken == ["a.md"]
+
+
+def test_a_refused_version_is_no_text_that_was_changed_here(team: Team) -> None:
+    """The next version holds a line that came with the refused one, and lacks what made it too large."""
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, a=memory_text("a", BODY), b=memory_text("b", "x"))
+    cleo.caps = SMALL
+    edit(bob, "a.md", "First line.\n", f"First line.\n{LONG}\n")
+    edit(bob, "a.md", "Third line.\n", "Third line.\nGood line of Bob.\n")
+    in_step(ann, bob)
+    assert cleo.sync().left_out["a.md"].reason == "too_large"
+    edit(bob, "a.md", f"{LONG}\n", "")
+    in_step(bob, ann)
+    report = cleo.sync()
+    assert (report.taken, report.sent, report.conflicts) == (["a.md"], [], [])
+    files = in_step(ann, bob, cleo)
+    assert "Good line of Bob." in files["a.md"] and len(files) == 2
+
+
+def test_a_refused_version_that_was_deleted_does_not_come_back(team: Team) -> None:
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))
+    cleo.caps = SMALL
+    bob.put("a.md", bob.read("a.md") + LONG)
+    in_step(ann, bob)
+    cleo.sync()
+    forget(bob, "a.md")
+    in_step(ann, bob)
+    assert cleo.sync().deleted == ["a.md"]
+    assert sorted(in_step(ann, bob, cleo)) == ["b.md", "c.md"]
+
+
+def test_what_is_changed_here_under_a_refused_version_waits_and_is_merged(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"))
+    bob.caps = SMALL
+    edit(ann, "a.md", "First line.\n", f"First line.\n{LONG}\n")
+    ann.sync()
+    bob.sync()
+    edit(bob, "a.md", "Third line", "Bob's words")
+    assert bob.sync().sent == [] and "Bob's words" in bob.read("a.md")
+    bob.caps = TeamCaps()
+    files = in_step(bob, ann)
+    assert LONG in files["a.md"] and "Bob's words" in files["a.md"] and len(files) == 2
+
+
+def test_what_was_refused_is_noted_beside_what_lies_here(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"))
+    lies = digest_of(bob.read("a.md").encode())
+    bob.caps = SMALL
+    ann.put("a.md", ann.read("a.md") + LONG)
+    ann.sync()
+    bob.sync()
+    seen = KnownTeam.load(bob.store.place, bob.where).seen["a.md"]
+    assert (seen.version.digest, seen.is_here, seen.refused) == (lies, True, "too_large")
+    assert seen.there.digest == digest_of(ann.read("a.md").encode())
+    forget(bob, "a.md")
+    assert bob.sync().sent_deletions == [], "nobody deletes what they have not seen"
