@@ -402,7 +402,12 @@ class MemDir:
             return self.magic_docs().undo(change, is_dry=is_dry)
         from memdir.store.move import undo_both
 
-        return undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
+        undone = undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
+        if undone.commit.source == "purge" and not is_dry:
+            from memdir.remember.purge import lift
+
+            lift(undone.commit, [store for store, _ in self._origins("all")[0].values()], self.store, self.layout)
+        return undone
 
     def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
