@@ -28,6 +28,7 @@ Reason = Literal[
     "not_allowed",
     "conflict",
 ]
+_MAX_SECONDS = 1e11  # thousands of years from now
 GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
 
@@ -37,6 +38,12 @@ _name_of = lru_cache(maxsize=1_000)(told_member)  # a few people, and thousands 
 
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def moment(told: object) -> float:
+    """Seconds since the epoch as somebody else tells them; 0 for what no clock shows."""
+    is_number = isinstance(told, int | float) and not isinstance(told, bool)
+    return float(told) if is_number and 0 <= told < _MAX_SECONDS else 0.0  # type: ignore[arg-type,operator]
 
 
 def is_digest(text: str) -> bool:

@@ -18,7 +18,7 @@ from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
 from memdir.share.merge import beside
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of, moment
 from memdir.store.merge import merge_bytes
 
 MARK = "memdir-team.json"  # says that the folder is one of ours
@@ -27,6 +27,7 @@ MEMBERS, TEXTS = "members", "texts"
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
 MAX_MEMBERS = 1_000
 MAX_TEXT_BYTES = 1 << 20
+_MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as others tell, and as their own list does
 _HEX = frozenset("0123456789abcdef")
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
@@ -99,10 +100,7 @@ class FolderRemote:
 
     def _heads(self) -> dict[str, Head]:
         """The memories as all the writes that can be seen make them."""
-        writes: dict[str, list[Write]] = {}
-        for member in self._members():
-            for key, write in self._read_list(member):
-                writes.setdefault(key, []).append(write)
+        writes = _believed({member: dict(self._read_list(member)) for member in self._members()})
         heads: dict[str, Head] = {}
         second: list[tuple[str, Write, bytes]] = []
         for key, known in sorted(writes.items()):
@@ -254,13 +252,23 @@ def _write(told: Mapping[str, object]) -> Write:
     digest, base, author = (
         value if isinstance(value := told.get(name), str) else "" for name in ("digest", "base", "by")
     )
-    saved, clock = told.get("saved"), told.get("seen")
+    clock = told.get("seen")
     counts = clock.items() if isinstance(clock, dict) else ()
-    return Write(
-        Version(digest, author, float(saved) if isinstance(saved, int | float) else 0.0),
-        {str(member): count for member, count in counts if isinstance(count, int) and count > 0},
-        base,
-    )
+    seen = {str(member): count for member, count in counts if isinstance(count, int) and count > 0}
+    return Write(Version(digest, author, moment(told.get("saved"))), seen, base)
+
+
+def _believed(lists: Mapping[str, Mapping[str, Write]]) -> dict[str, list[Write]]:
+    """All writes by key, but for those that tell of more writes of somebody than there can be: nobody could count on
+    from there."""
+    found: dict[str, list[Write]] = {}
+    for key, write in ((key, write) for writes in lists.values() for key, write in writes.items()):
+        own = {
+            member: lists[member][key].clock.get(member, 0) for member in write.clock if key in lists.get(member, ())
+        }
+        if all(n <= max(_MAX_COUNT, min(own.get(member, 0), _MAX_OWN)) for member, n in write.clock.items()):
+            found.setdefault(key, []).append(write)
+    return found
 
 
 def _told(write: Write) -> dict[str, object]:

@@ -23,6 +23,7 @@ MAX_PAGES = 2_000  # an answer that never ends is no answer
 MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0
 WAIT_SECONDS = 25  # of a request that waits for news
+_MAX_NUMBER = 1 << 63  # what a database counts to
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REASONS: dict[str, Reason] = {
     "conflict": "conflict",
@@ -289,7 +290,7 @@ def _list(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _number(answer: Mapping[str, Any], name: str) -> int:
     found = answer.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+    return found if isinstance(found, int) and not isinstance(found, bool) and abs(found) < _MAX_NUMBER else 0
 
 
 def _seconds(told: object) -> float:
