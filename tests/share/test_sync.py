@@ -13,8 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from memdir.share.conflicts import conflicts_in, resolve
-from memdir.share.judge import TeamCaps
-from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic

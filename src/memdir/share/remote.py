@@ -51,6 +51,33 @@ def is_digest(text: str) -> bool:
 
 
 @dataclass(frozen=True)
+class TeamCaps:
+    """The most that a team may have here (E6)."""
+
+    entries: int = 2_000
+    entry_bytes: int = 64 << 10
+    total_bytes: int = 16 << 20
+
+
+@dataclass
+class Intake:
+    """How much of a remote comes into memory: no text that is too large, and of all twice what a team may have here.
+    The rest is refused unread (E6)."""
+
+    caps: TeamCaps
+    entries: int = 0
+    total: int = 0
+
+    def fault_of(self, size: int) -> Reason | None:
+        """Why a text of this size is not to be read; where it is, it counts."""
+        if size > self.caps.entry_bytes:
+            return "too_large"
+        self.entries, self.total = self.entries + 1, self.total + size
+        is_over = self.entries > 2 * self.caps.entries or self.total > 2 * self.caps.total_bytes
+        return "cap" if is_over else None
+
+
+@dataclass(frozen=True)
 class Version:
     """One state of a shared memory."""
 
@@ -101,6 +128,8 @@ class PushResult:
 
 class Remote(Protocol):
     """Where a team's memories are kept. RemoteError when it cannot be used now."""
+
+    caps: TeamCaps  # what is more is not read
 
     def pull(self, known: Manifest) -> Delta:
         """What differs there from what is known here."""

@@ -18,7 +18,20 @@ from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
 from memdir.share.merge import beside
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of, moment
+from memdir.share.remote import (
+    GONE,
+    HEX,
+    Delta,
+    Intake,
+    Manifest,
+    PushResult,
+    Reason,
+    TeamCaps,
+    Version,
+    digest_of,
+    is_digest,
+    moment,
+)
 from memdir.store.merge import merge_bytes
 
 MARK = "memdir-team.json"  # says that the folder is one of ours
@@ -26,9 +39,7 @@ _MARKED = b'{"format": 1, "what": "memories of a team, kept by memdir"}\n'
 MEMBERS, TEXTS = "members", "texts"
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
 MAX_MEMBERS = 1_000
-MAX_TEXT_BYTES = 1 << 20
 _MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as others tell, and as their own list does
-_HEX = frozenset("0123456789abcdef")
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
 
@@ -52,6 +63,7 @@ class Head:
     version: Version
     clock: Clock
     text: bytes = b""
+    unread: Reason | None = None  # why its text was not
 
 
 class FolderRemote:
@@ -59,22 +71,24 @@ class FolderRemote:
 
     def __init__(self, folder: str, *, member: str, name: str = "") -> None:
         self.folder = folder
+        self.caps = TeamCaps()
         self._member = member
         self._name = name
 
     def pull(self, known: Manifest) -> Delta:
-        heads = self._heads()
+        heads = self._heads(known)
         changed = {key: head for key, head in heads.items() if head.version.digest != known.digest(key)}
         living = {key for key, version in known.versions.items() if not version.is_gone}
         return Delta(
             {key: head.version for key, head in changed.items()},
-            {key: head.text for key, head in changed.items() if not head.version.is_gone},
+            {key: head.text for key, head in changed.items() if not head.version.is_gone and not head.unread},
             missing=frozenset(living - heads.keys()),
+            refused={key: head.unread for key, head in changed.items() if head.unread},
         )
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Others may write at this very moment: then both writes stand, and every pull merges them."""
-        heads = self._heads()
+        heads = self._heads(expected)
         refused: dict[str, Reason] = {}
         accepted: dict[str, Version] = {}
         writes = dict(self._read_list(self._member))
@@ -98,26 +112,38 @@ class FolderRemote:
 
     # What the lists say
 
-    def _heads(self) -> dict[str, Head]:
-        """The memories as all the writes that can be seen make them."""
+    def _heads(self, known: Manifest) -> dict[str, Head]:
+        """The memories as all the writes that can be seen make them; those that are known first, so that nobody who
+        fills the folder keeps them from being read."""
         writes = _believed({member: dict(self._read_list(member)) for member in self._members()})
         heads: dict[str, Head] = {}
         second: list[tuple[str, Write, bytes]] = []
-        for key, known in sorted(writes.items()):
-            self._merge(key, _newest(known), heads, second)
+        intake = Intake(self.caps)
+        for key in sorted(writes, key=lambda one: (not known.digest(one), one)):
+            self._merge(key, _newest(writes[key]), heads, second, intake)
         for key, write, text in second:
             _put_beside(key, write, text, heads)
         return heads
 
     def _merge(
-        self, key: str, writes: list[Write], heads: dict[str, Head], second: list[tuple[str, Write, bytes]]
+        self,
+        key: str,
+        writes: list[Write],
+        heads: dict[str, Head],
+        second: list[tuple[str, Write, bytes]],
+        intake: Intake,
     ) -> None:
         """One version of writes that had not seen each other: an edit outlives a deletion, changes to different lines
         are put together, and a text that does not fit goes beside."""
         clock: dict[str, int] = {}
         for write in writes:
             clock |= {member: max(count, clock.get(member, 0)) for member, count in write.clock.items()}
-        texts = {write.version.digest: self._text(write.version.digest) for write in writes}
+        sizes = {write.version.digest: self._size(write.version.digest) for write in writes}
+        faults = [fault for size in sizes.values() if size is not None and (fault := intake.fault_of(size))]
+        if faults:
+            heads[key] = Head(max(writes, key=_order).version, clock, unread=faults[0])
+            return
+        texts = {digest: self._text(digest) for digest in sizes}
         living = [write for write in writes if texts[write.version.digest] is not None]
         if not living:
             if all(write.version.is_gone for write in writes):
@@ -159,10 +185,19 @@ class FolderRemote:
             if isinstance(key, str) and isinstance(one, dict) and is_key(key):
                 yield key, _write(one)
 
-    def _text(self, digest: str) -> bytes | None:
-        if len(digest) != 64 or not _HEX.issuperset(digest):
+    def _size(self, digest: str) -> int | None:
+        if not is_digest(digest):
             return None
-        data = self._read(TEXTS, digest, MAX_TEXT_BYTES)
+        try:
+            with held_folder(self.folder, TEXTS) as held:
+                return os.lstat(os.path.join(held, digest)).st_size
+        except (OSError, PathEscape):
+            return None
+
+    def _text(self, digest: str) -> bytes | None:
+        if not is_digest(digest):
+            return None
+        data = self._read(TEXTS, digest, self.caps.entry_bytes)
         return data if data is not None and digest_of(data) == digest else None
 
     # The disk
@@ -245,7 +280,7 @@ def _order(write: Write) -> tuple[str, str, float]:
 
 
 def _is_id(name: str) -> bool:
-    return 8 <= len(name) <= 64 and _HEX.issuperset(name)
+    return 8 <= len(name) <= 64 and HEX.issuperset(name)
 
 
 def _write(told: Mapping[str, object]) -> Write:

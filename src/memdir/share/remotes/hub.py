@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
+import socket
 import ssl
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -13,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version
+from memdir.share.remote import GONE, Delta, Intake, Manifest, PushResult, Reason, TeamCaps, Version
 from memdir.version import __version__
 
 BATCH = 100  # changes in one request, as the contract has it
@@ -21,7 +26,8 @@ BATCH_BYTES = 6 << 20  # of texts in one: the contract allows 8 MiB, and JSON ad
 PAGE = 100  # entries in one answer that holds their texts
 MAX_PAGES = 2_000  # an answer that never ends is no answer
 MAX_ANSWER_BYTES = 32 << 20
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0  # of one read
+EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long others wait
 WAIT_SECONDS = 25  # of a request that waits for news
 _MAX_NUMBER = 1 << 63  # what a database counts to
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -61,6 +67,7 @@ class HubRemote:
         self._team = team
         self._token = token
         self._author = author
+        self.caps = TeamCaps()
         self._connection: http.client.HTTPConnection | None = None
         self.requests = 0  # that were made
 
@@ -75,19 +82,28 @@ class HubRemote:
         texts: dict[str, bytes] = {}
         refused: dict[str, Reason] = {}
         purged: dict[str, None] = {}
-        at = since
+        at, intake, until = since, Intake(self.caps), time.monotonic() + EXCHANGE_SECONDS
         for _ in range(MAX_PAGES):
-            status, answer = self._ask("GET", f"{self._path}/entries?since={at}&limit={PAGE}&content=1", headers=head)
-            if status == 304:
+            page = f"{self._path}/entries?since={at}&limit={PAGE}&content=1"
+            status, answer = self._ask("GET", page, headers=head, until=until)
+            if status == 304 and head:
                 return Delta(revision=known.revision)
+            entries, before = answer.get("entries"), at
+            if not isinstance(entries, list) or len(entries) > PAGE or not isinstance(answer.get("revision"), int):
+                raise self._no_hub()
             for one in _list(answer, "entries"):
                 self._take(one, known, versions, texts, refused)
+                if (key := str(one.get("key"))) in texts and (fault := intake.fault_of(len(texts[key]))):
+                    refused[key] = fault
+                    texts.pop(key)
             purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
             at, head = _number(answer, "revision"), {}
             if answer.get("more") is not True:
                 break
+            if at <= before:
+                raise self._no_hub()
         living = {key for key, version in known.versions.items() if not version.is_gone}
-        absent = living - texts.keys() if not since else set()
+        absent = living - texts.keys() - refused.keys() if not since else set()
         is_new = at < since or (not since and not texts)  # another hub, or one that was set back: nothing was deleted
         if not is_new:
             versions |= {key: Version(GONE) for key in absent if key not in versions and key not in refused}
@@ -119,10 +135,10 @@ class HubRemote:
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         accepted: dict[str, Version] = {}
         refused: dict[str, Reason] = {}
-        revision, written = expected.revision, 0
+        revision, written, until = expected.revision, 0, time.monotonic() + EXCHANGE_SECONDS
         for keys in _batches(delta):
             changes = [_change(key, delta, expected) for key in keys]
-            answer = self._json("POST", f"{self._path}/batch", {"changes": changes})
+            _, answer = self._ask("POST", f"{self._path}/batch", {"changes": changes}, until=until)
             for one in _list(answer, "results"):
                 key, status = str(one.get("key")), one.get("status")
                 if key in delta.versions and status in (200, 201):
@@ -130,6 +146,8 @@ class HubRemote:
                     written += 1
                 elif key in delta.versions:
                     refused[key] = _reason(one)
+            if not accepted.keys() | refused.keys() >= set(keys):
+                raise self._no_hub()
             last = _number(answer, "revision")
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
             revision = str(last) if revision.isdecimal() and last == int(revision) + len(keys) else revision
@@ -173,36 +191,41 @@ class HubRemote:
         body: Mapping[str, object] | None = None,
         *,
         headers: Mapping[str, str] | None = None,
+        until: float = 0.0,
     ) -> tuple[int, dict[str, Any]]:
         data = json.dumps(body).encode() if body is not None else None
         fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}", **(headers or {})}
         if data is not None:
             fields["Content-Type"] = "application/json"
-        status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields)
+        until = until or time.monotonic() + 2 * TIMEOUT_SECONDS
+        status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields, until)
         try:
-            answer = json.loads(content) if content else {}
+            answer = json.loads(content) if status != 304 else {}
         except (ValueError, RecursionError):
-            answer = {}
-        if status >= 400 or (status >= 300 and status != 304):
+            answer = None
+        if status >= 400 or (status >= 300 and (status != 304 or not headers)):
             raise self._failure(status, answer if isinstance(answer, dict) else {})
         if not isinstance(answer, dict):
-            raise RemoteError(f"{self._parts.netloc} answers no hub's answer", kind="broken")
+            raise self._no_hub()
         return status, answer
 
-    def _send(self, method: str, path: str, data: bytes | None, fields: Mapping[str, str]) -> tuple[int, bytes]:
+    def _send(
+        self, method: str, path: str, data: bytes | None, fields: Mapping[str, str], until: float
+    ) -> tuple[int, bytes]:
         for attempt in range(2):  # a kept connection may have been closed meanwhile
             is_kept = self._connection is not None
             connection = self._connection or self._connect()
             self.requests += 1
             try:
-                connection.request(method, path, body=data, headers=dict(fields))
-                response = connection.getresponse()
-                content = response.read(MAX_ANSWER_BYTES + 1)
+                with _ended_by(connection, until):
+                    connection.request(method, path, body=data, headers=dict(fields))
+                    response = connection.getresponse()
+                    content = response.read(MAX_ANSWER_BYTES + 1)
                 self._connection = None if response.will_close else connection
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 self._connection = None
-                if is_kept and attempt == 0:
+                if is_kept and attempt == 0 and time.monotonic() < until:
                     continue
                 why = getattr(error, "strerror", "") or type(error).__name__
                 raise RemoteError(
@@ -222,6 +245,12 @@ class HubRemote:
             )
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
 
+    def _no_hub(self) -> RemoteError:
+        told = f"{self._parts.netloc} answers what no hub answers"
+        return RemoteError(
+            told, kind="broken", remedy="Check the address, and what stands between: a proxy, a login page"
+        )
+
     def _failure(self, status: int, answer: Mapping[str, Any]) -> RemoteError:
         error = answer.get("error")
         told = error if isinstance(error, dict) else {}
@@ -229,6 +258,27 @@ class HubRemote:
         kinds: dict[int, RemoteFailure] = {401: "not_allowed", 403: "not_allowed", 404: "not_allowed", 429: "rate"}
         kind = kinds.get(status, "offline" if status in (408, 502, 503, 504) else "broken")
         return RemoteError(f"{self._parts.netloc}: {message[:500]}", kind=kind, remedy=remedy[:500])
+
+
+@contextmanager
+def _ended_by(connection: http.client.HTTPConnection, until: float) -> Iterator[None]:
+    """An exchange that ends then, whatever comes: each read has a time of its own, and there may be any number."""
+    if connection.sock is None:
+        connection.connect()
+    late = threading.Timer(max(until - time.monotonic(), 0.0), _hang_up, [connection.sock])
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+    if time.monotonic() >= until:
+        raise TimeoutError(errno.ETIMEDOUT, "it takes too long")
+
+
+def _hang_up(wire: socket.socket) -> None:
+    with suppress(OSError):
+        wire.shutdown(socket.SHUT_RDWR)
 
 
 def _batches(delta: Delta) -> list[list[str]]:
