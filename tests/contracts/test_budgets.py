@@ -10,7 +10,8 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 NOT_YET = {
     "lines of the core": 33_616,
     "files without model/builtin": 326,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
-    "lines of model/builtin": 5_186,
+    "lines of share": 2_150,  # a remote is not believed: what it may cost in memory, time and names is bounded here
+    "lines of model/builtin": 5_106,
     "lines in all": 60_393,  # with 2,000 of the chat, and 1,100 of sub-agents
     "files in all": 371,
 }
