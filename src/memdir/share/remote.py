@@ -66,6 +66,8 @@ class Manifest:
 
     versions: Mapping[str, Version] = field(default_factory=dict)
     revision: str = ""
+    strays: Mapping[str, str] = field(default_factory=dict)  # what lies here and was never heard of, by its digest:
+    # a remote tells which of these very texts were deleted there
 
     def digest(self, key: str) -> str:
         return self.versions[key].digest if key in self.versions else GONE
