@@ -10,7 +10,8 @@ from memdir.dream.questions import Answer, OpenQuestion
 from memdir.errors import RemoteError, UsageError
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown, shown_line
-from memdir.share.remotes.hub import HubRemote, TeamProposal
+from memdir.review.team_proposals import TeamProposal, read_proposals
+from memdir.share.remotes.hub import HubRemote
 from memdir.store.scan import age_words
 from memdir.store.shared import author_of
 
@@ -73,7 +74,7 @@ def _hub(memory: MemDir, options: argparse.Namespace, context: Any) -> HubRemote
 
 def _proposals(hub: HubRemote | None, context: Any) -> list[TeamProposal]:
     try:
-        return hub.proposals() if hub is not None else []
+        return read_proposals(hub.proposals()) if hub is not None else []
     except RemoteError as error:
         context.note(f"what the team's dream proposes cannot be asked for now: {error}")
         return []

@@ -14,20 +14,8 @@ from typing import Literal, Protocol
 
 from memdir.store.shared import told_member
 
-Reason = Literal[
-    "no_change",
-    "secret",
-    "cap",
-    "too_large",
-    "path",
-    "private",
-    "disk",
-    "not_text",
-    "rate",
-    "offline",
-    "not_allowed",
-    "conflict",
-]
+Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "disk"]  # the memory itself
+Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict"]
 GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
 
@@ -81,6 +69,7 @@ class Delta:
     texts: Mapping[str, bytes] = field(default_factory=dict)
     revision: str = ""
     missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
+    older: Mapping[str, Version] = field(default_factory=dict)  # what a remote that was set back has of known ones
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
     purged: tuple[str, ...] = ()  # members of whom nothing shall be kept
 

@@ -182,9 +182,8 @@ class FolderRemote:
             found[member] = _later(kept.get(member, {}), now or {})
             if member == self._member and found[member] != now:
                 if now is None and member in names and not found[member]:
-                    raise RemoteError(
-                        f"{self.folder}/{MEMBERS}/{member}.json, our own list, cannot be read", remedy=COPIED
-                    )
+                    path = f"{self.folder}/{MEMBERS}/{member}.json"
+                    raise RemoteError(f"{path}, our own list, cannot be read", remedy=COPIED)
                 self._store({}, found[member])
         if found != kept:
             self._keep(found)
@@ -203,12 +202,8 @@ class FolderRemote:
 
     def _read_kept(self) -> Lists:
         found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"") if self._kept else None
-        if not isinstance(found, dict) or found.get("folder") != self.folder:
-            return {}
-        members = found.get("members")
-        return (
-            {name: _writes(own) for name, own in members.items() if _is_id(name)} if isinstance(members, dict) else {}
-        )
+        told = found.get("members") if isinstance(found, dict) and found.get("folder") == self.folder else None
+        return {name: _writes(own) for name, own in told.items() if _is_id(name)} if isinstance(told, dict) else {}
 
     def _members(self) -> list[str]:
         names = sorted(name.removesuffix(".json") for name in self._names(MEMBERS) if name.endswith(".json"))
@@ -256,25 +251,20 @@ class FolderRemote:
 
     def create(self) -> None:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
+        mark, remedy = os.path.join(self.folder, MARK), "Name an empty folder, or the one that your teammates use"
         try:
-            if os.listdir(self.folder) and not os.path.lexists(os.path.join(self.folder, MARK)):
-                raise RemoteError(
-                    f"{self.folder} is not empty, and holds no team",
-                    kind="broken",
-                    remedy="Name an empty folder, or the one that your teammates use",
-                )
-            if not os.path.lexists(os.path.join(self.folder, MARK)):
-                write_project_file(os.path.join(self.folder, MARK), _MARKED)
+            if os.listdir(self.folder) and not os.path.lexists(mark):
+                raise RemoteError(f"{self.folder} is not empty, and holds no team", kind="broken", remedy=remedy)
+            if not os.path.lexists(mark):
+                write_project_file(mark, _MARKED)
         except (OSError, DiskError) as error:
             raise self._offline(error) from error
 
     def _require_mark(self) -> None:
         """A folder that is empty may be one that is not mounted now: it is not a team that lost everything."""
         if not os.path.lexists(os.path.join(self.folder, MARK)):
-            raise RemoteError(
-                f"{self.folder} holds no team now",
-                remedy="Mount it, or wait until it is copied; `memdir join` makes one",
-            )
+            remedy = "Mount it, or wait until it is copied; `memdir join` makes one"
+            raise RemoteError(f"{self.folder} holds no team now", remedy=remedy)
 
     def _read(self, part: str, name: str, max_bytes: int) -> bytes | None:
         self.reads += 1
@@ -327,16 +317,12 @@ def _writes(told: object) -> dict[str, Write]:
 
 
 def _write(told: Mapping[str, object]) -> Write:
-    digest, base, author = (
-        value if isinstance(value := told.get(name), str) else "" for name in ("digest", "base", "by")
-    )
+    texts = {name: value for name, value in told.items() if isinstance(value, str)}
     saved, clock = told.get("saved"), told.get("seen")
     counts = clock.items() if isinstance(clock, dict) else ()
-    return Write(
-        Version(digest, author, float(saved) if isinstance(saved, int | float) else 0.0),
-        {str(member): count for member, count in counts if isinstance(count, int) and count > 0},
-        base,
-    )
+    seen = {str(member): count for member, count in counts if isinstance(count, int) and count > 0}
+    when = float(saved) if isinstance(saved, int | float) else 0.0
+    return Write(Version(texts.get("digest", GONE), texts.get("by", ""), when), seen, texts.get("base", GONE))
 
 
 def _told(write: Write) -> dict[str, object]:
