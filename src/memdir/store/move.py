@@ -169,7 +169,7 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
     other = opener(name)
     partner = _partner(other, token) if other is not None else None
     if other is None or partner is None:
-        if _adds(asked.commit) and not _holds_still(other, asked.commit):
+        if _adds(asked.commit) and not (other and _holds_still(other, asked.commit)):
             raise MemoryNotFound(
                 f"the place that {', '.join(_adds(asked.commit))} came from is not here any more",
                 remedy="`memdir forget` deletes a memory",
@@ -187,11 +187,11 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
     return asked
 
 
-def _holds_still(other: MemoryStore | None, commit: Commit) -> bool:
+def _holds_still(store: MemoryStore, commit: Commit) -> bool:
     """Whether what came with a commit lies on the other side too: the move, or its undoing, was cut short."""
-    told = commit.trailers.get(MOVED, "; ".join(f"{path} < x {path}" for path in _adds(commit)))
-    before = {new: old.split(" ")[-1] for new, _, old in (one.partition(" < ") for one in told.split("; "))}
-    return other is not None and all(other.read_bytes(before.get(path, path)) is not None for path in _adds(commit))
+    told = (one.partition(" < ") for one in commit.trailers.get(MOVED, "").split("; "))
+    before = {new: old.split(" ")[-1] for new, _, old in told}
+    return all(store.read_bytes(before.get(path, path)) is not None for path in _adds(commit))
 
 
 def _adds(commit: Commit) -> list[str]:
