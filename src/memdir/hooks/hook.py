@@ -20,13 +20,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir
 
 # A host as its command line names it, and the agent whose transcripts it writes.
-HOSTS = {
-    "claude": "claude-code",
-    "codex": "codex",
-    "gemini": "gemini",
-    "qwen": "qwen",
-    "opencode": "opencode",
-}
+HOSTS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini", "qwen": "qwen", "opencode": "opencode"}
 # What hosts call the events; ours are words of their own.
 EVENTS = {
     "SessionStart": "start",
