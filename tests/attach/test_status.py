@@ -341,7 +341,7 @@ def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run
     first, *_ = run("attach", "gemini", "--past", "--yes").stderr.splitlines()
     assert "1 note that" in first
     assert "nothing that is not known yet" in run("attach", "gemini", "--past", "--yes").stderr
-    assert run("list", "--scope", "user").stdout.count("stable") == 1
+    assert run("list", "--scope", "user").stdout.count("is called stable") == 1
 
 
 def test_an_answer_that_is_none_is_asked_for_again_and_every_change_is_seen(
@@ -349,7 +349,8 @@ def test_an_answer_that_is_none_is_asked_for_again_and_every_change_is_seen(
 ) -> None:
     asked: list[tuple[str, str, Callable[[], object]]] = [
         ("switch it [o]ff?", "q", nothing), ("one of the letters", "o", nothing),
-        ("on your subscription?", "y", nothing), ("one of the letters", "b", nothing), ("memdir.js: made", "y", nothing),
+        ("on your subscription?", "y", nothing), ("one of the letters", "b", nothing),
+        ("memdir.js: made", "y", nothing),
     ]  # fmt: skip
     assert "spawnSync" in run("attach", "opencode", "--dry-run").stdout, "the program that is going to run"
     in_terminal([memdir_command, "attach", "claude", "opencode"], project, *asked)

@@ -129,11 +129,11 @@ def _saved_in(store: MemoryStore, marks: dict[str, str]) -> Iterator[tuple[str, 
     each, the command that takes it back, and the files that are still there."""
     from memdir.disk.safe_path import INDEX_NAME
     from memdir.store.guard import LEARNED
-    from memdir.store.undo import standing_changes
+    from memdir.store.undo import standing
 
     scope = "" if store.scope == "project" else f" --scope {store.scope}"
     try:
-        for at, commit in enumerate(standing_changes(store)):
+        for at, commit in enumerate(standing(store)):
             since = marks.get(commit.trailers.get("Session", ""), "")
             if commit.source == LEARNED and since and commit.time >= int(since):
                 paths = [file.path for file in commit.files if os.path.basename(file.path) != INDEX_NAME]

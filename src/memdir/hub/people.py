@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
 from memdir.hub.hub_database import Author, Change, Row, Transaction
 from memdir.hub.reply import HubRefusal, bad_request, not_found
-from memdir.store.secrets import find_secrets
+from memdir.layout import nfc
+from memdir.store.shared import fault_of_member
 
-MAX_NAME = 64
 MAX_DAYS = 3_650
-_SIGNS = frozenset(" ._-+@'")
 DAY = 86_400_000
 
 _ACTION = "insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)"
@@ -61,15 +59,10 @@ class TeamLimits:
 
 def checked_name(name: object) -> str:
     """A name that teammates and their models may be shown: one line of letters, digits and a few signs."""
-    if not isinstance(name, str):
-        raise bad_request("a name is text")
-    plain = unicodedata.normalize("NFC", name)
-    is_fit = 0 < len(plain) <= MAX_NAME and plain == plain.strip() and plain[0].isalnum()
-    if not is_fit or not all(c in _SIGNS or c.isalnum() or unicodedata.category(c) in ("Mn", "Mc") for c in plain):
-        raise bad_request(f"a name is up to {MAX_NAME} letters, digits and any of . _ - + @ '")
-    if find_secrets(plain):
-        raise bad_request("that name reads like a secret")
-    return plain
+    fault = fault_of_member(name) if isinstance(name, str) else "a name is text"
+    if fault:
+        raise bad_request(fault)
+    return nfc(str(name))
 
 
 async def record(database: Transaction, by: Author, action: str, what: str, now: int) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
+
+from memdir.store.shared import told_member
 
 Reason = Literal[
     "no_change",
@@ -29,6 +32,9 @@ GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
 
 
+_name_of = lru_cache(maxsize=1_000)(told_member)  # a few people, and thousands of versions
+
+
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -45,6 +51,9 @@ class Version:
     author: str = ""  # who saved it, as the remote tells
     saved: float = 0.0  # when, in seconds since the epoch: not when it was pulled
     is_purged: bool = False  # deleted with all that its author wrote
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "author", _name_of(self.author))  # whoever tells it: a name, and nothing else
 
     @property
     def is_gone(self) -> bool:
