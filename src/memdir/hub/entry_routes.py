@@ -196,7 +196,8 @@ class EntryRoutes:
         more = False
         if revision > since:
             statement = _LISTED.format(*(_CONTENT if with_content else ("", "")))
-            rows = await self._hub.database.run(statement, identity.team, since, int(since > 0), limit + 1)
+            with_deleted = int(since > 0 or query.get("deleted") == "1")
+            rows = await self._hub.database.run(statement, identity.team, since, with_deleted, limit + 1)
             listed, more = _page(rows, limit)
             found = await self._hub.database.run(_PURGED, identity.team, since)
             purged = [{"member": {"id": id_, "name": name}, "revision": at} for id_, name, at in found]
