@@ -1,4 +1,4 @@
-"""A hub that was brought back from a backup, or has lost entries: the machines give it again what they have (E4, E7)."""
+"""A hub that was brought back from a backup, or has lost entries: the machines give it again (E4, E7)."""
 
 from __future__ import annotations
 
