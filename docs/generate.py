@@ -41,30 +41,14 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
-# What a host calls; the rest of these two classes is for the command line and for each other.
-FOR_HOSTS = {
+# Parts of memdir's own that its surfaces use: named with what they do, and without their types, which may change.
+INSIDE = {
     "MemDir": (
-        *("add", "get", "list", "search", "update", "forget", "undo", "why", "session", "close"),
-        *(
-            "prompt",
-            "context",
-            "instructions_told",
-            "start",
-            "store_for",
-            "sessions",
-            "session_search",
-            "model",
-            "model_name",
-        ),
-        "chat_job",
+        *("chooser", "recaller", "threads", "place_of", "shown_in"),
+        *("magic_docs", "guard_of", "guards", "team_sync"),
     ),
-    "Session": (
-        *("prompt", "context", "recall", "prefetch", "turn_ended", "should_compact", "compact", "clear"),
-        *("conversation", "transcript", "files", "tasks", "dream", "close"),
-    ),
+    "Session": ("state", "extraction", "session_memory", "magic_docs", "compaction"),
 }
-
-
 PUBLIC = ("memdir.agent", "memdir.model", "memdir.transcript", "memdir.types", "memdir.errors")
 
 
@@ -107,13 +91,20 @@ def _described(name: str, thing: object, package: str = "") -> str:
         rows = [f"| `{field}: {kind.replace('|', chr(92) + '|')}` | {meaning} |" for field, kind, meaning in listed]
         parts.append("\n".join(["| field | |", "|---|---|", *rows]) + "\n")
     known = {field for field, _, _ in listed}
-    for member in FOR_HOSTS.get(name) or _members(thing):
+    inside = INSIDE.get(name, ())
+    for member in _members(thing):
         value = vars(thing)[member]
         found = getattr(value, "fget", None) or getattr(value, "func", None) or value
+        if member in inside:
+            continue
         if inspect.isfunction(found) and inspect.getdoc(found) and member not in known:
             call = _signature(member, found) if found is value else f"{member}: {found.__annotations__['return']}"
             parts.append(f"**`{call}`**\n\n{inspect.getdoc(found)}\n")
-    return "\n".join(parts)
+    for member in inside:
+        value = vars(thing)[member]
+        told = inspect.getdoc(getattr(value, "func", None) or value) or ""
+        parts.append(f"- `{member}`, of memdir's own: {' '.join(told.split())}")
+    return "\n".join([*parts, ""] if inside else parts)
 
 
 def _members(kind: type) -> list[str]:

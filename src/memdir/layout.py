@@ -77,7 +77,9 @@ class Place:
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     proposals_of_team = _Below("state", "team", "proposals")  # how many of the team's dream wait for a yes or no
+    team_lists = _Below("state", "team", "lists.json")  # and what its members' lists there said
     team_lock = _Below("state", "team", "lock")
+    team_failure = _Below("state", "team", "failure.json")  # why nothing gets through, and since when
     changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something
     distilled = _Below("state", "distilled.json")  # the lines of daily logs that a dream has made memories of
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered
@@ -95,6 +97,11 @@ class Place:
     def prefix(self) -> str:
         """What stands before a key of this directory in the history's paths ("" or "team/")."""
         return "" if self.root == self.base else os.path.relpath(self.root, self.base).replace(os.sep, "/") + "/"
+
+    def aside_of_team(self, remote: str) -> str:
+        """Where the memories of another team lie, and what is known of it, while this project is in this one."""
+        named = _sha256()(remote.encode("utf-8", "replace")).hexdigest()[:16]
+        return os.path.join(self.state, "team", "aside", named)
 
     def team(self) -> Place:
         """The team directory inside this one (E1)."""
@@ -177,9 +184,9 @@ class Layout:
             return Place(os.path.join(self.home, "users", _folder_of_user(self.user), "memory"))
         return Place(os.path.join(self.home, "memory"))
 
-    def hub_token(self, url: str) -> str:
-        """The token for a hub, one a hub and home."""
-        return os.path.join(self.home, "hub-tokens", _sha256()(url.encode("utf-8", "replace")).hexdigest()[:16])
+    def hub_token(self, remote: str) -> str:
+        """The token for a team of a hub."""
+        return os.path.join(self.home, "hub-tokens", _sha256()(remote.encode("utf-8", "replace")).hexdigest()[:16])
 
     def agent_memory(self, agent: str, scope: AgentScope) -> Place:
         """A sub-agent's own memory (A1), unless one whose name makes the same folder, `a:b` and `a-b`, was first."""

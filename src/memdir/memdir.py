@@ -305,6 +305,7 @@ class MemDir:
         from memdir.share.judge import TeamCaps
         from memdir.share.sync import Sync
         from memdir.share.team import JOIN, Address, open_remote
+        from memdir.store.shared import remote_of_note
 
         settings = self.settings
         if not self.has_team or not settings.team_remote:
@@ -313,6 +314,10 @@ class MemDir:
             self.start()
         caps = TeamCaps(settings.team_max_entries, settings.team_max_entry_bytes, settings.team_max_bytes)
         address, name = Address.parse(settings.team_remote), self.member_name
+        before = remote_of_note(self.place)
+        if before and Address.parse(before) != address:  # what one team wrote goes to no other by a setting alone
+            told = f"what lies in team/ is of another team, {before}"
+            raise UsageError(told, remedy=f"`memdir join` {address.where}: it sets that aside, or takes it along")
         remote = open_remote(address, self.place, self.layout, name=name, clock=self.clock)
         store = self.store_for("team")
         purge = self._purge_member
@@ -327,11 +332,29 @@ class MemDir:
             return [], []
         return [one.name for one in report.files], [one.name for one in report.held]
 
-    def sync(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
+    def sync(
+        self,
+        *,
+        is_dry: bool = False,
+        pushes_only: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> SyncReport:
         """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
         no error: `reason` and `problem` tell, and what waits is sent by the next one."""
+        from memdir.store.shared import note_outcome
+
         self.require_enabled()
-        return self.team_sync().run(is_dry=is_dry, pushes_only=pushes_only)
+        try:
+            report = self.team_sync(on_progress=on_progress).run(is_dry=is_dry, pushes_only=pushes_only)
+        except LockBusy:
+            raise  # another is at it
+        except MemdirError as error:
+            if self.syncs:
+                note_outcome(self.place, error.message, self.clock())
+            raise
+        if not is_dry:
+            note_outcome(self.place, report.problem, self.clock())
+        return report
 
     def sync_behind(self, pushes_only: bool = False) -> None:
         """The same where nobody waits for it: what goes wrong is an event, and comes again."""
@@ -360,10 +383,15 @@ class MemDir:
 
     @property
     def member_name(self) -> str:
-        """The name under which the team sees what is shared from here."""
+        """The name under which the team sees what is shared from here. UsageError where `team.member` is no name."""
         from memdir.settings import login_name
+        from memdir.store.shared import SOMEBODY, fault_of_member, told_member
 
-        return self.settings.team_member or login_name()
+        named = self.settings.team_member
+        fault = fault_of_member(named) if named else ""
+        if fault:
+            raise UsageError(f"team.member: {fault}", remedy="`memdir join … --as NAME`, or set another")
+        return named or told_member(login_name()) or SOMEBODY
 
     def undo(self, change: str = "", *, scope: str = "project", is_dry: bool = False) -> Undone:
         """Take back a change: the newest that was not taken back yet, or the one with this id (S14); what was moved
@@ -374,7 +402,12 @@ class MemDir:
             return self.magic_docs().undo(change, is_dry=is_dry)
         from memdir.store.move import undo_both
 
-        return undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
+        undone = undo_both(self._open_for_writing(scope), change, opener=self._side_named, is_dry=is_dry)
+        if undone.commit.source == "purge" and not is_dry:
+            from memdir.remember.purge import lift
+
+            lift(undone.commit, [store for store, _ in self._origins("all")[0].values()], self.store, self.layout)
+        return undone
 
     def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own

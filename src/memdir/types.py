@@ -24,61 +24,24 @@ from memdir.model.raw import Content, Form
 from memdir.model.scripted import Step
 from memdir.remember.compaction import Method
 from memdir.remember.magic_docs import DocUpdate
+from memdir.remember.purge import PurgedFile, PurgeReport
+from memdir.remember.purge_source import PurgeSource
 from memdir.search.index_store import OnProgress
 from memdir.search.session_search import Hit, SessionSearch
+from memdir.share.sync import SyncReport
 from memdir.store.history import FileChange
 from memdir.store.identity import Adoption, Identity, StoreRecord
+from memdir.store.move import Moved
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Block, Json, Opaque, Role
 from memdir.transcript.session_list import SessionSummary
 from memdir.transcript.sources.source import SessionRef
 
-__all__ = [
-    "Adoption",
-    "AgentRun",
-    "Answer",
-    "AtCap",
-    "Block",
-    "Budget",
-    "CachePolicy",
-    "ChatJob",
-    "Confirm",
-    "Content",
-    "Dialect",
-]
-__all__ += [
-    "DocUpdate",
-    "Draft",
-    "DreamReport",
-    "DreamTask",
-    "Ending",
-    "FieldValue",
-    "FileChange",
-    "FileState",
-    "Files",
-]
-__all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
-__all__ += [
-    "ModelSettings",
-    "NotDreamt",
-    "OnProgress",
-    "Opaque",
-    "OpenQuestion",
-    "Phase",
-    "Program",
-    "Provider",
-    "RetryPolicy",
-]
-__all__ += [
-    "Role",
-    "SessionRef",
-    "SessionSearch",
-    "SessionSummary",
-    "Sink",
-    "Step",
-    "StopReason",
-    "StoreRecord",
-    "Topic",
-    "TypedJob",
-]
+__all__ = ["Adoption", "AgentRun", "Answer", "AtCap", "Block", "Budget", "CachePolicy", "ChatJob", "Confirm"]
+__all__ += ["Content", "Dialect", "DocUpdate", "Draft", "DreamReport", "DreamTask", "Ending", "FieldValue"]
+__all__ += ["FileChange", "FileState", "Files", "ForkReport", "Form", "Gate", "Hit", "Identity", "Json"]
+__all__ += ["MemoryStore", "Method", "ModelFailure", "ModelSettings", "Moved", "NotDreamt", "OnProgress", "Opaque"]
+__all__ += ["OpenQuestion", "Phase", "Program", "Provider", "PurgeReport", "PurgeSource", "PurgedFile", "RetryPolicy"]
+__all__ += ["Role", "SessionRef", "SessionSearch", "SessionSummary", "Sink", "Step", "StopReason", "StoreRecord"]
+__all__ += ["SyncReport", "Topic", "TypedJob"]

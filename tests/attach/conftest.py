@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +34,7 @@ QWEN = '{"$version": 4}'
 OPENCODE = '{\n\t"$schema": "x",\n\t"mcp": {}\n}\n'
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Told = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
@@ -63,3 +66,16 @@ def run(memdir_command: str, project: Path) -> Run:
         return done
 
     return run
+
+
+@pytest.fixture
+def told(memdir_command: str, project: Path) -> Told:
+    """What a command answers in JSON, whatever its exit code."""
+
+    def told(*words: str) -> dict[str, Any]:
+        command = [memdir_command, *words, "--json"]
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    return told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import tomllib
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run
+from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run, Told
 from tests.clients.terminal import Terminal
 
 
@@ -22,19 +23,24 @@ def snapshot(home: Path) -> dict[str, bytes]:
 
 
 def test_attach_adds_ours_behind_theirs_and_detach_leaves_no_trace(
-    run: Run, user_home: Path, memdir_command: str
+    run: Run, user_home: Path, tmp_path: Path, memdir_command: str
 ) -> None:
     before = snapshot(user_home)
     run("attach", "--yes")
     claude = json.loads((user_home / ".claude/settings.json").read_text())
     assert [group["hooks"][0]["command"] for group in claude["hooks"]["Stop"]] == [
         "beep",
-        f"{memdir_command} hook claude Stop || true",
+        f"MEMDIR_HOME={tmp_path}/home {memdir_command} hook claude Stop || true",
     ]
     assert sorted(claude["hooks"]) == ["PreCompact", "SessionEnd", "SessionStart", "Stop", "UserPromptSubmit"]
     assert claude["unknown"] == [1, 2]
     server = json.loads((user_home / ".claude.json").read_text())["mcpServers"]["memdir"]
-    assert server == {"type": "stdio", "command": memdir_command, "args": ["mcp"], "env": {}}
+    assert server == {
+        "type": "stdio",
+        "command": memdir_command,
+        "args": ["mcp"],
+        "env": {"MEMDIR_HOME": f"{tmp_path}/home"},
+    }
     gemini = (user_home / ".gemini/settings.json").read_text()
     for comment in ("// my theme", "/* keep */", "// theirs"):
         assert comment in gemini
@@ -154,7 +160,10 @@ def test_with_no_agent_there_is_nothing_to_attach_to(run: Run, monkeypatch: pyte
     assert "none of" in run("attach", "--yes", code=1).stderr
 
 
-def test_a_program_that_moved_is_written_again_in_its_place(run: Run, user_home: Path, memdir_command: str) -> None:
+def test_a_program_that_moved_is_written_again_in_its_place(
+    run: Run, user_home: Path, memdir_command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMDIR_HOME")
     run("attach", "--yes")
     path = user_home / ".codex/hooks.json"
     path.write_text(path.read_text().replace(memdir_command, "/old place/bin/memdir".replace(" ", "\\\\ ")))
@@ -450,8 +459,9 @@ WITH_KEYS = TABLE + 'enabled = false\nstartup_timeout_sec = 40\n\n[mcp_servers.m
     ],
 )
 def test_of_codex_s_settings_only_the_program_changes_and_only_ours_goes(
-    run: Run, user_home: Path, memdir_command: str, text: str
+    run: Run, user_home: Path, memdir_command: str, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
+    monkeypatch.delenv("MEMDIR_HOME")
     config = user_home / ".codex/config.toml"
     config.write_text(text)
     before = tomllib.loads(text)
@@ -498,8 +508,9 @@ def test_a_no_is_not_taken_for_done(memdir_command: str, project: Path, user_hom
 
 
 def test_a_hook_of_the_user_s_beside_ours_in_one_group_stays_and_ours_is_known(
-    run: Run, user_home: Path, memdir_command: str
+    run: Run, user_home: Path, memdir_command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("MEMDIR_HOME")
     run("attach", "claude", "codex", "--yes")
     for name in (".claude/settings.json", ".codex/hooks.json"):
         found = json.loads((user_home / name).read_text())
@@ -618,6 +629,8 @@ OWN_HOOKS = [
     "$(~/bin/backup.sh)/memdir hook claude Stop || true",
     '"`~/bin/backup.sh`/memdir" hook claude Stop || true',
     "LOG=/memdir hook claude Stop || true",
+    "MEMDIR_HOME=$(~/bin/backup.sh) /usr/bin/memdir hook claude Stop || true",
+    "MEMDIR_HOME=/a LOG=/b /usr/bin/memdir hook claude Stop || true",
     "'/usr/bin/memdir' hook claude Stop || ~/bin/backup.sh",
     "/usr/bin/backup-memdir hook claude Stop || true",
     "/usr/bin/memdir/backup hook claude Stop || true",
@@ -651,7 +664,8 @@ def test_a_program_by_any_of_its_names_is_attached_once_and_detached(
     path = user_home / ".claude/settings.json"
     assert path.read_text().count("hook claude Stop") == 1
     command = json.loads(path.read_text())["hooks"]["Stop"][1]["hooks"][0]["command"]
-    assert shlex.split(command) == [str(program), "hook", "claude", "Stop", "||", "true"]
+    home = f"MEMDIR_HOME={tmp_path}/home"
+    assert shlex.split(command) == [home, str(program), "hook", "claude", "Stop", "||", "true"]
     assert (
         "hooks are missing"
         not in subprocess.run(
@@ -661,3 +675,60 @@ def test_a_program_by_any_of_its_names_is_attached_once_and_detached(
     path.write_text(json.dumps({**json.loads(path.read_text()), "added": True}))
     run("detach", "--yes")
     assert json.loads(path.read_text()) == {**json.loads(CLAUDE), "added": True}
+
+
+def test_the_memory_that_is_named_is_the_one_that_is_attached(
+    run: Run, told: Told, user_home: Path, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever starts the agent, a desktop for one: the home stands in what runs, not in a shell's environment."""
+    before, work = snapshot(user_home), tmp_path / "it's work"
+    monkeypatch.delenv("MEMDIR_HOME")
+    run("--home", str(work), "attach", "--yes")
+    run("--home", str(work), "remember", "The VPN name is heron", "--type", "project")
+    hooks = {
+        name: json.loads((user_home / name).read_text()) for name in (".claude/settings.json", ".codex/hooks.json")
+    }
+    fields = {"session_id": "a", "cwd": str(project), "source": "startup"}
+    for at, settings in enumerate(hooks.values()):
+        command = settings["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+        fields["transcript_path"] = str(user_home / f".codex/sessions/rollout-{at}.jsonl")
+        done = subprocess.run(
+            ["sh", "-c", command], input=json.dumps(fields), capture_output=True, text=True, check=True
+        )
+        assert "heron" in done.stdout
+    servers = [
+        json.loads((user_home / ".claude.json").read_text())["mcpServers"]["memdir"]["env"],
+        json.loads((user_home / ".qwen/settings.json").read_text())["mcpServers"]["memdir"]["env"],
+        tomllib.loads((user_home / ".codex/config.toml").read_text())["mcp_servers"]["memdir"]["env"],
+        json.loads((user_home / ".config/opencode/opencode.json").read_text())["mcp"]["memdir"]["environment"],
+    ]
+    assert servers == [{"MEMDIR_HOME": str(work)}] * 4
+    assert json.dumps(str(work)) in (user_home / ".config/opencode/plugins/memdir.js").read_text()
+    assert "Everything is attached already" in run("--home", str(work), "attach", "--yes").stdout
+    named = told("--home", str(work), "attach", "--status")["agents"]
+    assert not any("another" in str(one["problems"]) or "not this one" in str(one["problems"]) for one in named)
+    assert all(str(work) in str(one["problems"]) for one in told("attach", "--status")["agents"])
+    run("attach", "--yes")
+    assert not any(
+        str(work) in path.read_text() for path in user_home.rglob("*") if path.is_file() and ".memdir" not in str(path)
+    )
+    run("--home", str(work), "attach", "--yes")
+    run("--home", str(work), "detach", "--yes")
+    assert {name: data for name, data in snapshot(user_home).items() if not name.startswith(".memdir")} == before
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_of_a_memdir_that_is_gone_no_shell_complains_where_its_user_is_shown_that(
+    run: Run, user_home: Path, shell: str
+) -> None:
+    """Gemini CLI and Qwen Code show what a hook writes to its standard error, at every prompt."""
+    run("attach", "gemini", "qwen", "--yes")
+    for name in (".gemini/settings.json", ".qwen/settings.json"):
+        words = re.findall(r'"command": "(.*? hook .*?)"', (user_home / name).read_text())
+        assert len(words) >= 3
+        for word in words:
+            gone = word.replace("/memdir hook", "/gone/memdir hook")
+            done = subprocess.run([shell, "-c", gone], capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    run("detach", "--yes")
+    assert "hook" not in (user_home / ".qwen/settings.json").read_text()

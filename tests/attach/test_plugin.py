@@ -32,7 +32,7 @@ def test_every_hook_is_one_that_memdir_answers_and_none_can_stop_a_turn() -> Non
     assert {EVENTS[event] for event in hooks} == {"start", "prompt", "stop", "compact", "end", "tool", "tool done"}
     for event, groups in hooks.items():
         for hook in (hook for group in groups for hook in group["hooks"]):
-            assert hook == {"type": "command", "command": f"memdir hook auto {event} || true"}
+            assert hook == {"type": "command", "command": f"2>/dev/null memdir hook auto {event} || true"}
 
 
 def test_the_folder_is_a_marketplace_of_its_own() -> None:

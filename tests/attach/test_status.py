@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,23 +14,8 @@ import pytest
 
 from memdir.attach.agents import all_agents
 from memdir.settings import Environment
-from tests.attach.conftest import Run
+from tests.attach.conftest import Run, Told
 from tests.clients.coding_agents import NAMES
-
-Told = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def told(memdir_command: str, project: Path) -> Told:
-    """What a command answers in JSON, whatever its exit code."""
-
-    def told(*words: str) -> dict[str, Any]:
-        command = [memdir_command, *words, "--json"]
-        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
-    return told
 
 
 def status_of(told: Told, agent: str) -> dict[str, Any]:

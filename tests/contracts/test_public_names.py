@@ -50,6 +50,13 @@ def test_every_name_in_a_signature_is_importable_from_a_module_that_the_page_nam
             assert name in known, f"{name} in {signature}"
 
 
+@pytest.mark.parametrize("kind", [memdir.MemDir, memdir.Session], ids=lambda kind: kind.__name__)
+def test_all_that_is_public_of_what_a_host_holds_stands_on_the_page(kind: type) -> None:
+    section = PAGE.partition(f"\n## {kind.__name__}\n")[2].partition("\n## ")[0]
+    told = set(re.findall(r"^(?:\*\*|- )`(?:async )?(\w+)", section, re.MULTILINE))
+    assert {name for name in vars(kind) if not name.startswith("_")} - told == set()
+
+
 @pytest.mark.parametrize(
     "kind", {one.__name__: one for one in VALUES if isinstance(one, type) and is_value(one)}.values()
 )

@@ -513,3 +513,41 @@ def test_memory_that_is_off_guards_nothing(rule: str, memdir: Memdir, make_agent
     assert answer(before(agent)) == {}
     with pytest.raises(MemdirError):
         open_memory(agent.project, flags={"memoryEnabled": "false"}).require_enabled()
+
+
+def test_a_second_guard_on_a_memory_tells_which_one_it_replaced(memdir: Memdir, rule: str) -> None:
+    memdir("guard", "add", rule, GUARD)
+    told = memdir("guard", "add", rule, "block shell(git push -f)")
+    assert f"it had {GUARD}, which is gone" in told.err
+    assert "which is gone" not in memdir("guard", "add", rule, "block shell(git push -f)").err
+    assert json.loads(memdir("guard", "add", rule, GUARD, "--json").out)["replaced"] == "block shell(git push -f)"
+
+
+def test_one_guard_names_every_form_of_a_command(memdir: Memdir, rule: str) -> None:
+    memdir("guard", "add", rule, "block shell(git push --force|--force-with-lease|-f|+*)")
+    for forced in ("push --force", "push -f", "push -uf", "push origin +main", "push --force-with-lease=main origin"):
+        assert memdir("guard", "test", f"cd app && git {forced}").code == 1, forced
+    for plain in ("git push origin main", "git push -u origin main", "git fetch --force", "echo git push -f"):
+        assert memdir("guard", "test", plain).code == 0, plain
+    memdir("guard", "add", rule, "block shell(git push|fetch --prune)")
+    assert [memdir("guard", "test", f"git {word} --prune").code for word in ("push", "fetch", "pull")] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("guard", "words"),
+    [
+        ("block shel(git push)", "did you mean shell?"),
+        ("block Bsh(git push)", "did you mean bash?"),
+        ("warn shell(git (push|pull))", "`(` is a plain letter"),
+        ("warn mcp__github__merge(main)", "by the name mcp__github__merge alone"),
+        ("block shell(  )", "the pattern is empty"),
+        ("block shell()", "the pattern is empty"),
+        ("block shell(git push)", ""),
+        ("warn write(db/[a]/*)", ""),
+        ("block shell", ""),
+    ],
+)
+def test_a_guard_that_may_not_say_what_was_meant_is_told(memdir: Memdir, rule: str, guard: str, words: str) -> None:
+    told = memdir("guard", "add", rule, guard).err
+    assert words in told if words else "alone" not in told and "plain letter" not in told, told
+    assert ("empty" in words) != bool(memdir("guard", "list", "--json").out.count('"guard":'))

@@ -441,6 +441,59 @@ def test_what_is_purged_of_a_session_that_goes_on_stays_out_of_it(life: Life) ->
     assert said.id in left.unheard and left.extract_cursor == "m9", "neither takes back what the other wrote"
 
 
+@pytest.mark.parametrize("where", ["project", "user"])
+def test_a_purge_that_is_undone_is_none(life: Life, where: str) -> None:
+    """L2: what it kept from being learned is learned, by dreams too, in a conversation that goes on as in another."""
+    rule = "Never mock the database in tests, use PostgreSQL."
+    life.said("monday", rule)
+    wrote(life.memory.store_for(where), "salary.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))
+    talking = SessionState.load("monday", life.memory.layout)
+    off = SessionState.load("monday", life.memory.layout)
+    off.pass_over([replace(user("Said while it was off."), id="off1")], (), is_saved=True)
+    messages = Conversation.resume(life.memory.transcript("monday")).messages
+    life.memory.purge("monday")
+    assert all(one.is_off for one in talking.heard(messages))
+    life.memory.undo(scope=where)
+    assert "monday" not in life.memory.store.gone().purged
+    assert not any(one.is_off for one in talking.heard(messages))
+    talking.begin()
+    assert SessionState.load("monday", life.memory.layout).unheard == {"off1"}, "but what was said while it was off"
+    life.learns("rule.md", topic("Real database", rule))
+    assert "PostgreSQL" in life.told()
+    life.memory.purge("monday")
+    assert all(one.is_off for one in talking.heard(messages)), "and it can be purged again"
+
+
+def test_a_purge_stands_until_it_is_undone_in_every_scope(life: Life) -> None:
+    life.said("monday", "Never mock the database in tests.")
+    wrote(life.memory.store, "pay.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))
+    wrote(life.memory.store_for("user"), "tabs.md", topic("Tabs", TABS), learned("monday"))
+    life.memory.purge("monday")
+    life.memory.undo(scope="user")
+    assert SessionState.load("monday", life.memory.layout).unheard
+    life.memory.undo()
+    assert not SessionState.load("monday", life.memory.layout).unheard
+
+
+@pytest.mark.parametrize("kept", ["in a transcript", "in other words"])
+def test_a_purged_page_is_not_learned_from_turns_that_wait_to_be(life: Life, kept: str) -> None:
+    """L2: a conversation that was killed before it was learned from has read the page, too."""
+    memory, url, text = life.memory, "https://evil.example/setup", MIRROR
+    ids = browsed(memory, "monday", url, text, "Read the guide.")
+    wrote(memory.store, "mirror.md", topic("Mirror", MIRROR, "reference"), learned("monday", ids[2], trust="web"))
+    SessionState.load("tuesday", memory.layout).begin()
+    late = browsed(memory, "tuesday", url, text, f"Read it and note: {TABS}")
+    memory.purge(url)
+    messages = Conversation.resume(memory.transcript("tuesday")).messages
+    heard = SessionState.load("tuesday", memory.layout).heard(messages)
+    assert [one.id for one in heard if one.is_off] == [late[2]], "what the user said beside it is learned"
+    told = "Packages come from packages.evil.example, which has no checksums." if kept == "in other words" else MIRROR
+    life.learns("mirror2.md", topic("Package source", told, "reference"))
+    assert "evil.example" not in life.told()
+    memory.undo()
+    assert not SessionState.load("tuesday", memory.layout).unheard
+
+
 def test_what_is_purged_before_memdir_attends_to_a_session_stays_out_of_it(memory: MemDir) -> None:
     talking = SessionState.load("monday", memory.layout)
     early = SessionState.load("monday", memory.layout)

@@ -44,7 +44,7 @@ def test_two_people_share_what_they_know(memdir: Memdir, where: str, tmp_path: P
     assert "sent: project_deploys.md" in at(ann, memdir, "sync").out
     assert "taken in: project_deploys.md" in at(bob, memdir, "sync").out
     assert "by Ann" in at(bob, memdir, "log", "--scope", "team").out
-    assert "from the team, by Ann." in at(bob, memdir, "recall", "when do deploys go out?", "--render").out
+    assert 'from the team, by "Ann".' in at(bob, memdir, "recall", "when do deploys go out?", "--render").out
     assert at(bob, memdir, "sync").out.strip() == "Nothing was sent: nothing has changed here."
 
 

@@ -132,6 +132,25 @@ def test_taking_it_up_keeps_what_is_here_and_brings_nothing_back(ann: MemDir, bo
     assert sorted(texts(store.root)) == ["project_four.md", "project_three.md", "project_two.md"]
 
 
+def test_what_was_deleted_here_does_not_come_back_under_another_name(ann: MemDir, bob: MemDir, clock: Clock) -> None:
+    """L2, A3: a newer snapshot that calls it otherwise, or tells it among other things."""
+    store = bob.store_for(SCOPE)
+    take_up(store, stands(bob))
+    bob.forget("one", scope=SCOPE)
+    clock.now += 60
+    said = Path(ann.place_of(SCOPE).root, "project_one.md").read_text(encoding="utf-8")
+    body = said.rpartition("---\n")[2].strip()
+    ann.forget("one", scope=SCOPE)
+    ann.add(body, "project", name="renamed", scope=SCOPE)
+    ann.add(f"{body}\n\nThe linter runs first.", "project", name="among", scope=SCOPE)
+    save(ann)
+    shutil.copytree(Path(ann.layout.work_tree, SNAPSHOT), Path(bob.layout.work_tree, SNAPSHOT), dirs_exist_ok=True)
+    told = take_up(store, stands(bob))
+    assert "project_renamed.md" in told.forgotten and "project_among.md" in told.added
+    here = b"".join(texts(store.root).values()).decode()
+    assert "The linter runs first." in here and "one: " not in here
+
+
 def test_a_snapshot_of_somebody_else_s_is_not_overwritten_before_it_was_taken_up(bob: MemDir) -> None:
     bob.add("three: Bob's", "project", name="three", scope=SCOPE)
     with pytest.raises(EditConflict, match="not taken up"):

@@ -32,6 +32,7 @@ _OF_TOOLS = {
     "gemini": ("BeforeTool", "AfterTool"),
     "qwen": ("PreToolUse", "PostToolUse"),
 }
+_OUTSPOKEN = ("gemini", "qwen")  # they show their user what a shell says when memdir is gone
 # The packages that `make test-clients` installs, in the versions with which all of this was tried.
 _TRIED = {
     "claude": ("@anthropic-ai/claude-code", "2.1.325"),
@@ -45,7 +46,9 @@ _MAX_MANIFEST = 1 << 20
 _PLUGIN_MARK = "// Made by `memdir attach`"  # how our plugin begins
 # One word in which a shell does nothing but take the quotes off, and does not set a variable.
 _WORD = r"""(?!\w+\+?=)(?:'[^']*'|"[^"$`\\!]*"|\\[^\n]|[\w@%+=:,./~-])+"""
-_OURS = re.compile(rf"({_WORD}) hook (?:claude|codex|gemini|qwen|opencode) \w+ \|\| true")
+_OURS = re.compile(
+    rf"(?:2>/dev/null )?(?:MEMDIR_HOME=({_WORD}) )?({_WORD}) hook (?:claude|codex|gemini|qwen|opencode) \w+ \|\| true"
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Agent:
     own_memory: tuple[str, ...] = ()  # the setting that switches its own memory off
     is_strict: bool = False  # a comment or a comma too many, and it ignores the whole file
     timeout: int = _SECONDS
+    memory: str = ""  # memdir's home, where it is not the usual one: nobody tells an agent that a desktop starts
 
     def is_installed(self, environment: Environment) -> bool:
         """Whether its program is there, or its settings."""
@@ -113,7 +117,9 @@ class Agent:
 
     def group(self, event: str, program: str) -> dict[str, object]:
         """What stands in its list of an event."""
-        command = f"{shlex.quote(program)} hook {self.name} {event} || true"
+        home = f"MEMDIR_HOME={shlex.quote(self.memory)} " if self.memory else ""
+        quiet = "2>/dev/null " if self.name in _OUTSPOKEN else ""
+        command = f"{quiet}{home}{shlex.quote(program)} hook {self.name} {event} || true"
         hook: dict[str, object] = {"type": "command", "command": command, "timeout": self.timeout}
         if self.name == "gemini":
             return {"matcher": "*", "hooks": [{"name": NAME, **hook}]}
@@ -121,12 +127,21 @@ class Agent:
 
     def server(self, program: str) -> dict[str, object]:
         """Our MCP server as its settings name it."""
+        home = {"MEMDIR_HOME": self.memory} if self.memory else {}
         if self.name == "opencode":
-            return {"type": "local", "command": [program, "mcp"], "enabled": True}
+            more = {self.variables_key: home} if home else {}
+            return {"type": "local", "command": [program, "mcp"], "enabled": True, **more}
         server: dict[str, object] = {"command": program, "args": ["mcp"]}
+        if home or self.name == "claude":
+            server[self.variables_key] = home
         if self.name == "claude":
-            return {"type": "stdio", **server, "env": {}}
+            return {"type": "stdio", **server}
         return {**server, "trust": True} if self.name in ("gemini", "qwen") else server
+
+    @property
+    def variables_key(self) -> str:
+        """Under which an entry of a server has its environment."""
+        return "environment" if self.name == "opencode" else "env"
 
     @property
     def plugin_file(self) -> str:
@@ -144,69 +159,41 @@ class Agent:
 
     def plugin(self, program: str) -> str:
         text = shipped_text("attach/opencode_plugin.js").replace('"MEMDIR"', json.dumps(program))
+        text = text.replace('HOME = ""', f"HOME = {json.dumps(self.memory)}")
         return text.replace("GUARDED = false", "GUARDED = true") if self.is_guarded else text
 
 
 def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[str, Agent]:
     """Every agent that can be attached, by its name. It asks before its tools run where something `is_guarded`."""
-    claude, codex, gemini, qwen, opencode = (
-        environment.claude_home,
-        environment.codex_home,
-        environment.gemini_home,
-        environment.qwen_home,
-        environment.opencode_home,
+    where = environment
+    claude, codex, opencode = where.claude_home, where.codex_home, where.opencode_home
+    of_claude, of_gemini, of_qwen = (
+        os.path.join(home, "settings.json") for home in (claude, where.gemini_home, where.qwen_home)
     )
-    named = ("SessionStart", "UserPromptSubmit", "Stop")
+    of_codex = (os.path.join(codex, "hooks.json"), os.path.join(codex, "config.toml"))
     commented = os.path.join(opencode, "opencode.jsonc")
-    opencode_file = commented if os.path.exists(commented) else os.path.join(opencode, "opencode.json")
+    of_opencode = commented if os.path.exists(commented) else os.path.join(opencode, "opencode.json")
+    named, ms = ("SessionStart", "UserPromptSubmit", "Stop"), _SECONDS * 1000
+    at_ends, key = (*named, "PreCompact", "SessionEnd"), "mcpServers"
+    of_agent = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
+    own, own_qwen = ("autoMemoryEnabled",), ("memory", "enableManagedAutoMemory")
     found = (
         Agent(
-            "claude",
-            "Claude Code",
-            claude,
-            os.path.join(claude, "settings.json"),
-            environment.claude_state,
-            "mcpServers",
-            (*named, "PreCompact", "SessionEnd"),
-            own_memory=("autoMemoryEnabled",),
-            is_strict=True,
+            "claude", "Claude Code", claude, of_claude, where.claude_state, key, at_ends, own_memory=own, is_strict=True
         ),
-        Agent(
-            "codex",
-            "Codex",
-            codex,
-            os.path.join(codex, "hooks.json"),
-            os.path.join(codex, "config.toml"),
-            "mcp_servers",
-            named,
-            is_strict=True,
-        ),
-        Agent(
-            "gemini",
-            "Gemini CLI",
-            gemini,
-            os.path.join(gemini, "settings.json"),
-            os.path.join(gemini, "settings.json"),
-            "mcpServers",
-            ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
-            timeout=_SECONDS * 1000,
-        ),
-        Agent(
-            "qwen",
-            "Qwen Code",
-            qwen,
-            os.path.join(qwen, "settings.json"),
-            os.path.join(qwen, "settings.json"),
-            "mcpServers",
-            named,
-            own_memory=("memory", "enableManagedAutoMemory"),
-        ),
-        Agent("opencode", "opencode", opencode, "", opencode_file, "mcp"),
+        Agent("codex", "Codex", codex, *of_codex, "mcp_servers", named, is_strict=True),
+        Agent("gemini", "Gemini CLI", where.gemini_home, of_gemini, of_gemini, key, of_agent, timeout=ms),
+        Agent("qwen", "Qwen Code", where.qwen_home, of_qwen, of_qwen, key, named, own_memory=own_qwen),
+        Agent("opencode", "opencode", opencode, "", of_opencode, "mcp"),
     )
-    if not is_guarded:
-        return {agent.name: agent for agent in found}
-    tools = {agent.name: (*agent.events, *_OF_TOOLS.get(agent.name, ())) for agent in found}
-    return {agent.name: replace(agent, events=tools[agent.name], is_guarded=True) for agent in found}
+    home = "" if environment.home == Environment({}).home else environment.home
+    tools = _OF_TOOLS if is_guarded else {}
+    return {
+        agent.name: replace(
+            agent, events=(*agent.events, *tools.get(agent.name, ())), is_guarded=is_guarded, memory=home
+        )
+        for agent in found
+    }
 
 
 def is_our_server(server: dict[str, object]) -> bool:
@@ -225,15 +212,15 @@ def is_our_plugin(text: str | None) -> bool:
 
 def is_our_hook(hook: object) -> bool:
     """Whether a hook is memdir's, wherever its program lies: one that does anything else is its user's."""
-    return bool(_program_in(hook))
+    return bool(_called_by(hook)[0])
 
 
-def _program_in(hook: object) -> str:
-    """The program that a hook calls, where the whole command is what we write; else ""."""
+def _called_by(hook: object) -> tuple[str, str]:
+    """The program that a hook calls and the home that it names, where the whole command is what we write; else ""."""
     command = hook.get("command") if isinstance(hook, dict) else None
     found = _OURS.fullmatch(command) if isinstance(command, str) else None
-    program = shlex.split(found[1])[0] if found else ""
-    return program if os.path.basename(program).startswith(NAME) else ""
+    program, home = (shlex.split(found[at] or "''")[0] for at in (2, 1)) if found else ("", "")
+    return (program, home) if os.path.basename(program).startswith(NAME) else ("", "")
 
 
 def our_hooks(group: object) -> list[dict[str, Any]]:
@@ -254,9 +241,9 @@ def our_places(text: Any, event: str) -> list[int]:
     return [at for at, group in enumerate(groups if isinstance(groups, list) else ()) if our_hooks(group)]
 
 
-def program_of(group: dict[str, Any]) -> str:
-    """The program that ours in a group calls."""
-    return _program_in(our_hooks(group)[0])
+def called_by(group: dict[str, Any]) -> tuple[str, str]:
+    """The program that ours in a group calls, and memdir's home where it names one."""
+    return _called_by(our_hooks(group)[0])
 
 
 def _read_json(path: str) -> dict[str, Any]:

@@ -65,11 +65,14 @@ def with_server(text: str, agent: Agent, program: str) -> str:
     known = parsed_toml(text, agent.servers_file).get("mcp_servers", {})
     ours = known.get(NAME) if isinstance(known, dict) else None
     if ours is not None:
-        is_moved = isinstance(ours, dict) and is_our_server(ours) and ours["command"] != program
-        return _with_command(text, str(ours["command"]), program, agent.servers_file) if is_moved else text
+        if not isinstance(ours, dict) or not is_our_server(ours):
+            return text
+        is_moved = ours["command"] != program
+        text = _with_command(text, str(ours["command"]), program, agent.servers_file) if is_moved else text
+        return _with_home(text, agent)
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    table = f'{gap}[{_SERVER}]\ncommand = {_quoted(program)}\nargs = ["mcp"]\n'
-    return _as_meant(text, text + table, agent.servers_file, {"command": program, "args": ["mcp"]})
+    table = f'{gap}[{_SERVER}]\ncommand = {_quoted(program)}\nargs = ["mcp"]\n{_home_line(agent)}'
+    return _as_meant(text, text + table, agent.servers_file, agent.server(program))
 
 
 def without_server(text: str, path: str) -> str:
@@ -88,6 +91,27 @@ def _with_command(text: str, old: str, new: str, path: str) -> str:
         if _says(text, changed, path, ours):
             return changed
     raise _unfit(path)
+
+
+def _with_home(text: str, agent: Agent) -> str:
+    """With the home that the server is to have, in a line behind that of its program, or without one."""
+    ours = _server(parsed_toml(text, agent.servers_file))
+    variables = ours.pop("env", {})
+    variables = {**variables} if isinstance(variables, dict) else {}
+    if variables.pop("MEMDIR_HOME", "") == agent.memory:
+        return text
+    variables |= {"MEMDIR_HOME": agent.memory} if agent.memory else {}
+    place = ["mcp_servers", NAME, "env"]
+    pieces = [one for one in _pieces(text) if one.path != [*place, "MEMDIR_HOME"]]
+    table = next((one for one in pieces if one.is_header and one.path == place), None)
+    above = table or next((one for one in pieces if one.path == [*place[:2], "command"]), None)
+    line = _home_line(agent).removeprefix("env." if table else "")
+    changed = "".join(one.text + (line if one is above else "") for one in pieces)
+    return _as_meant(text, changed, agent.servers_file, {**ours, **({"env": variables} if variables else {})})
+
+
+def _home_line(agent: Agent) -> str:
+    return f"env.MEMDIR_HOME = {_quoted(agent.memory)}\n" if agent.memory else ""
 
 
 def _server(parsed: Mapping[str, object]) -> dict[str, object]:

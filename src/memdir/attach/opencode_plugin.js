@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process"
 
 const MEMDIR = "MEMDIR"
+const HOME = "" // of memdir, where it is not the usual one
 const LIMIT_MS = 10000
 const GUARDED = false // whether a guard holds anywhere: only then memdir is asked before a tool runs
 const MAX_TOOLS = 20
@@ -14,7 +15,8 @@ export const MemdirPlugin = async (ctx) => {
   const ask = (event, told) => {
     try {
       const input = JSON.stringify({ cwd: ctx.directory, hook_event_name: event, ...told })
-      const done = spawnSync(MEMDIR, ["hook", "opencode", event], { input, timeout: LIMIT_MS, encoding: "utf8" })
+      const env = HOME ? { ...process.env, MEMDIR_HOME: HOME } : process.env
+      const done = spawnSync(MEMDIR, ["hook", "opencode", event], { input, env, timeout: LIMIT_MS, encoding: "utf8" })
       return done.status === 0 && done.stdout ? JSON.parse(done.stdout) : {}
     } catch {
       return {}

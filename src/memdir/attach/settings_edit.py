@@ -187,14 +187,23 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
     text = JsonText(servers or "", agent.servers_file)
     if agent.servers_file != agent.hooks_file:
         _require_served(agent, text)
-    known, ours = text.get(agent.servers_key, NAME), agent.server(program)
+    files[agent.servers_file] = _with_server(text, agent, program).text
+
+
+def _with_server(text: JsonText, agent: Agent, program: str) -> JsonText:
+    """With our server: of one that is there already, all but the program and memdir's home may be its owner's."""
+    place = (agent.servers_key, NAME)
+    known = text.get(*place)
     if known is None:
-        text = text.with_member([agent.servers_key], NAME, ours)
-    elif isinstance(known, dict) and is_our_server(known):  # all but the program may be its owner's
-        place = (agent.servers_key, NAME, "command")
-        place_of_word = (*place, 0) if isinstance(known["command"], list) else place
-        text = text if text.get(*place_of_word) == program else text.with_value(place_of_word, program)
-    files[agent.servers_file] = text.text
+        return text.with_member([agent.servers_key], NAME, agent.server(program))
+    if not isinstance(known, dict) or not is_our_server(known):
+        return text
+    word = (*place, "command", 0) if isinstance(known["command"], list) else (*place, "command")
+    text = text if text.get(*word) == program else text.with_value(word, program)
+    home = (*place, agent.variables_key, "MEMDIR_HOME")
+    if not agent.memory or text.get(*home) == agent.memory:
+        return text if agent.memory else text.without(home)
+    return text.with_member(home[:-1], home[-1], agent.memory)
 
 
 def _require_served(agent: Agent, text: JsonText) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, all_agents, is_our_plugin, is_our_server, our_places, program_of
+from memdir.attach.agents import NAME, Agent, all_agents, called_by, is_our_plugin, is_our_server, our_places
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import read_settings_text
@@ -212,7 +213,18 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
         _look_at_trust(agent, found, {event: places[0] for event, places in ours.items() if places})
     if (text.get("disableAllHooks") is True) or (text.get("hooksConfig", "enabled") is False):
         found.problems.append(f"hooks are switched off in {agent.hooks_file}")
-    return [program_of(text.get("hooks", event, ours[event][0])) for event in found.events]
+    called = [called_by(text.get("hooks", event, ours[event][0])) for event in found.events]
+    _compare_homes(agent, found, [home for _, home in called])
+    return [program for program, _ in called]
+
+
+def _compare_homes(agent: Agent, found: Attachment, homes: list[str]) -> None:
+    """Whether its hooks use the memory that is asked about."""
+    other = next((home for home in homes if home != agent.memory), None)
+    if other is not None:
+        ours = f"--home {shlex.quote(agent.memory)} " if agent.memory else ""
+        told = f"its hooks use the memory in {other or 'the usual home'}, not this one"
+        found.problems.append(f"{told}: `memdir {ours}attach {agent.name}` changes that")
 
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:
@@ -225,14 +237,15 @@ def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> N
 
 def _look_at_plugin(agent: Agent, found: Attachment) -> list[str]:
     text = read_settings_text(agent.plugin_file)
-    program = re.search(r'^const MEMDIR = ("(?:[^"\\]|\\.)*")$', text or "", re.MULTILINE)
-    if not program or not is_our_plugin(text):
+    named = dict(re.findall(r'^const (MEMDIR|HOME) = ("(?:[^"\\]|\\.)*")', text or "", re.MULTILINE))
+    if "MEMDIR" not in named or not is_our_plugin(text):
         return []
     found.events = ["plugin"]
+    _compare_homes(agent, found, [str(json.loads(named.get("HOME", '""')))])
     if not any(os.path.exists(os.path.join(agent.home, name)) for name in _LIBRARY):
         told = "it has not installed its plugin library yet, and waits for the network at every start until it has"
         found.notes.append(f"{told}: start it once while you are online")
-    return [str(json.loads(program[1]))]
+    return [str(json.loads(named["MEMDIR"]))]
 
 
 def _look_at_server(agent: Agent, found: Attachment, commands: list[str]) -> None:

@@ -62,6 +62,11 @@ class GitNetwork:
         found = output.decode("ascii", "replace").split()
         return found[0] if found and re.fullmatch(r"[0-9a-f]{40}", found[0]) else ""
 
+    def branches(self) -> list[str]:
+        """The branches that are there."""
+        output = self._run("ls-remote", *self._half("upload-pack"), "--heads", "--", self.url)
+        return [line.rpartition("refs/heads/")[2] for line in output.decode("utf-8", "replace").splitlines()]
+
     def fetch(self, branch: str, *, known: str) -> None:
         """Bring the objects of a branch here; those of the commit `known` are here already."""
         tip = [f"--negotiation-tip={known}"] if known else []

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from typing import Any
 
-from memdir.errors import BadMemoryFile, MemoryNotFound
+from memdir.errors import BadMemoryFile, MemoryNotFound, UsageError
 from memdir.guard.held import SCOPES, TOO_MANY, breached, forget_kept, held_guards
-from memdir.guard.tool_call import ToolCall
+from memdir.guard.tool_call import KINDS, ToolCall
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
-from memdir.store.guard import BY_HAND, GUARD_FIELD, NOT_SET, parse_guard, proposals, what_sets, why_not
+from memdir.store.guard import BY_HAND, GUARD_FIELD, NOT_SET, Guard, parse_guard, proposals, what_sets, why_not
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from memdir.store.memory_file import Memory
+
+_TOOLS_OF_ALL = ("shell", "write", "text", "read", "web")
 
 
 class GuardAdd:
@@ -22,21 +25,25 @@ class GuardAdd:
 
     Tools: shell (a command), write (the file that is changed), text (what is written), read, web, or the name that an
     agent gives a tool; `Bash` and `Edit` mean shell and write in all of them. In a pattern, `*` stands for anything;
-    a command has its words one after another, its options anywhere."""
+    a command has its words one after another, its options anywhere, and `|` parts those of which one is enough. A
+    memory carries one guard."""
 
     EXAMPLES = (
-        'memdir guard add feedback_force_push "block shell(git push --force)"',
+        'memdir guard add feedback_force_push "block shell(git push --force|-f)"',
         'memdir guard add feedback_migrations "warn write(db/migrations/*)"',
         'memdir guard add "no prints" "warn text(console.log*)" --scope user',
     )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memory", metavar="MEMORY", help="file, name, or a part that fits only one")
-        parser.add_argument("words", metavar="GUARD", nargs="+", help="as in: block shell(git push --force)")
+        parser.add_argument("words", metavar="GUARD", nargs="+", help="as in: block shell(git push --force|-f)")
         _add_scope(parser)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
-        guard = parse_guard(" ".join(options.words))
+        text = " ".join(options.words)
+        guard = parse_guard(text)
+        if "(" in text and not guard.pattern:
+            raise UsageError("the pattern is empty", remedy=f"For every call of the tool: {guard}, without brackets")
         memory = context.start()
         scope, found = _named(memory, options.memory, options.scope)
         topic = found.topic.with_field(GUARD_FIELD, str(guard))
@@ -51,9 +58,18 @@ class GuardAdd:
             # Another program wrote the line: that a person sets it has to stand in the history.
             found = _save(memory, scope, found, topic.without_field(GUARD_FIELD).data)
         _save(memory, scope, found, topic.data)
+        former = found.topic.fields.get(GUARD_FIELD, "")
+        replaced = "" if former in ("", str(guard)) else former
         if options.json:
-            return int(context.print_json({"file": found.key, "scope": scope, "guard": str(guard)}))
+            told: dict[str, object] = {"file": found.key, "scope": scope, "guard": str(guard)}
+            more = {"replaced": replaced, "notes": _doubts(guard)}
+            told |= {name: value for name, value in more.items() if value}
+            return int(context.print_json(told))
         context.terminal.line(f"{context.terminal.bold('Set')} {guard} on {shown_line(found.key)}")
+        if replaced:
+            context.note(f"it had {shown_line(replaced)}, which is gone: a memory carries one guard (`memdir undo`)")
+        for doubt in _doubts(guard):
+            context.note(doubt)
         for one in (one for one in _not_holding(memory) if one["reason"] == TOO_MANY):
             context.note(f"{shown_line(one['file'])} does not hold: {TOO_MANY}")
         context.note("agents ask before their tools once they are attached: `memdir attach`, again for a first guard")
@@ -148,6 +164,22 @@ class GuardTest:
         if not found:
             context.terminal.line("No guard minds that.")
         return 1 if is_refused else 0
+
+
+def _doubts(guard: Guard) -> list[str]:
+    """What a guard may have been meant to say, and does not: it is trusted once it is set."""
+    found = []
+    if guard.tool.lower() not in KINDS and "*" not in guard.tool:
+        close = difflib.get_close_matches(guard.tool.lower(), [*_TOOLS_OF_ALL, *KINDS], n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        found.append(
+            f"it holds for a tool by the name {guard.tool} alone: the kinds are {', '.join(_TOOLS_OF_ALL)}{hint}"
+        )
+    signs = [sign for sign in "()[]?^$" if sign in guard.pattern]
+    if signs and KINDS.get(guard.tool.lower()) == "shell":
+        more = "`*` stands for anything, `|` parts words of which one is enough"
+        found.append(f"`{signs[0]}` is a plain letter in a pattern: {more}")
+    return found
 
 
 def _add_scope(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,8 @@
 """What a call of a tool does, whichever agent makes it, and whether a guard's pattern fits it (Q1).
 
-A pattern has one sign, `*`, for any run of characters. Nothing here goes back in the text: what is looked at is walked
-once for each word of the pattern, so no pattern and no text can make a call wait (ADR 0062). What is more than anybody
-can look at in time is TooMuch.
+A pattern has one sign, `*`, for any run of characters; in a command `|` parts words of which one is enough. Nothing
+here goes back in the text: what is looked at is walked once for each word of the pattern, so no pattern and no text can
+make a call wait (ADR 0062). What is more than anybody can look at in time is TooMuch.
 """
 
 from __future__ import annotations
@@ -208,8 +208,8 @@ def _stands_in(pattern: str, texts: Iterable[str]) -> bool:
 
 def _may_have(words: Sequence[str], plain: str) -> bool:
     """Whether all that a command must have stands in a text at all: most have not, and need no closer look."""
-    pieces = (piece for word in words if not _is_option(word) or word.startswith("--") for piece in word.split("*"))
-    return all(piece in plain for piece in pieces)
+    certain = (word for word in words if "|" not in word and (not _is_option(word) or word.startswith("--")))
+    return all(piece in plain for word in certain for piece in word.split("*"))
 
 
 def _fits_words(pattern: Sequence[str], command: ShellCommand) -> bool:
@@ -232,7 +232,7 @@ def _has_words(wanted: Sequence[str], command: ShellCommand) -> bool:
             break
         seen: set[int] = set()
         for place in at:
-            if place < len(wanted) and fits(wanted[place], _program(word, wanted[place]) if place == 0 else word):
+            if place < len(wanted) and _fits_word(wanted[place], word, is_program=place == 0):
                 seen.add(place + 1)
             is_skipped = place > 0 and (_is_option(word) or after_option)
             if is_skipped or (place < len(wanted) and wanted[place] == "*"):
@@ -252,9 +252,10 @@ def _past_stars(places: set[int], wanted: Sequence[str]) -> set[int]:
     return found
 
 
-def _program(word: str, wanted: str) -> str:
+def _fits_word(wanted: str, word: str, *, is_program: bool) -> bool:
     """A program by its name, wherever it lies, unless the pattern says where."""
-    return word if "/" in wanted else word.rpartition("/")[2]
+    word = word.rpartition("/")[2] if is_program and "/" not in wanted else word
+    return any(fits(one, word) for one in wanted.split("|"))
 
 
 def _is_option(word: str) -> bool:
@@ -263,6 +264,8 @@ def _is_option(word: str) -> bool:
 
 def _has_option(option: str, command: Sequence[str]) -> bool:
     """A long one by its name, with a value or without; of short ones every letter, however they are put together."""
+    if "|" in option:
+        return any(_has_option(one, command) for one in option.split("|"))
     if any(fits(option, word) or fits(f"{option}=*", word) for word in command):
         return True
     if option.startswith("--") or not option[1:].isalnum():

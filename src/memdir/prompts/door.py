@@ -46,6 +46,12 @@ def shown_line(text: str, *, room: int = 0) -> str:
     return defused(f"{line[:room].rstrip()}…" if 0 < room < len(line) else line)
 
 
+def quoted_line(text: str, *, room: int = 0) -> str:
+    """The same between quotation marks that it cannot end: a name that somebody else chose is no word of ours (L3)."""
+    line = shown_line(text, room=room).replace('"', "'")
+    return f'"{line}"'
+
+
 def quoted(text: str) -> str:
     """The same as a quotation: material to weigh, not words to obey (L3)."""
     return "\n".join([f"> {line}" for line in defused(printable(text)).split("\n")])

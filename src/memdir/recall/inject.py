@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.prompts.door import MAX_NAME, quoted, shown, shown_line
+from memdir.prompts.door import MAX_NAME, quoted, quoted_line, shown, shown_line
 from memdir.store.scan import age_days, age_words
 
 TYPE_CHECKING = False
@@ -32,14 +32,16 @@ def render_memory(  # noqa: PLR0913 - all that a header tells
     """One memory as the model gets it, between reminder tags that mark it as put there by the host (L4)."""
     body = memory.topic.data.decode("utf-8", "replace").strip()
     limit = min(room, MAX_MEMORY_CHARACTERS)
+    doubt = _doubt(memory, scope, author)
+    path = (quoted_line if doubt else shown_line)(memory.path)  # people name files as they like
     if len(body) > limit and limit < LEAST_SHOWN:
-        return f"<system-reminder>\n{_header(memory, now)}\n{NO_ROOM}\n</system-reminder>"
-    told = _told(_doubt(memory, scope, author), body[:limit].rstrip())
-    parts = [*_cautions(memory, now, missing), _header(memory, now), told]
+        return f"<system-reminder>\n{_header(memory, now, path)}\n{NO_ROOM}\n</system-reminder>"
+    told = _told(doubt, body[:limit].rstrip())
+    parts = [*_cautions(memory, now, missing), _header(memory, now, path), told]
     if has_changed:
         parts.insert(0, CHANGED)
     if len(body) > limit:
-        parts.append(f"… [{len(body) - limit:,} characters cut; read the rest in {_path(memory)}]")
+        parts.append(f"… [{len(body) - limit:,} characters cut; read the rest in {path}]")
     return "<system-reminder>\n" + "\n".join(parts) + "\n</system-reminder>"
 
 
@@ -48,14 +50,9 @@ def untagged(text: str) -> str:
     return text.removeprefix("<system-reminder>\n").removesuffix("\n</system-reminder>")
 
 
-def _header(memory: Memory, now: float) -> str:
+def _header(memory: Memory, now: float, path: str) -> str:
     saved = f" (saved {age_words(memory.mtime, now)})" if age_days(memory.mtime, now) <= 1 else ""
-    return f"Memory{saved}: {_path(memory)}:"
-
-
-def _path(memory: Memory) -> str:
-    """Where it lies: people name files as they like."""
-    return shown_line(memory.path)
+    return f"Memory{saved}: {path}:"
 
 
 def _cautions(memory: Memory, now: float, missing: Sequence[Missing]) -> list[str]:
@@ -92,7 +89,7 @@ def _doubt(memory: Memory, scope: str, author: str) -> str:
     source = low_source(memory.topic)
     # What is shared has the same bytes for everybody: nothing in the file tells who of the team wrote it.
     if is_of_team(scope, memory.key):
-        who = f"by {shown_line(author, room=MAX_NAME)}" if author else "where others write too"
+        who = f"by {quoted_line(author, room=MAX_NAME)}" if author else "where others write too"
         first = f"; there it came from {source}" if source else ""
         return f"This is from the team, {who}{first}. What the user's own memories say goes before it"
     if source or not is_of_others(scope, memory.key):

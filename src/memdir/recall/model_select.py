@@ -218,7 +218,7 @@ def _found_in(text: str) -> list[object] | None:
     answer: list[object] | None = None
     bare: list[object] | None = None
     at = 0
-    while (at := _next_opening(text, at)) >= 0:
+    while (at := min((found for mark in "{[" if (found := text.find(mark, at)) >= 0), default=-1)) >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -240,10 +240,6 @@ def _listed(found: dict[str, object]) -> list[object] | None:
     if isinstance(wanted, str):
         return [wanted]
     return list(wanted) if isinstance(wanted, list | dict) else None
-
-
-def _next_opening(text: str, start: int) -> int:
-    return min((at for mark in "{[" if (at := text.find(mark, start)) >= 0), default=-1)
 
 
 def _is_list_of_names(found: list[object], *, beside: str) -> bool:

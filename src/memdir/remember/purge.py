@@ -17,16 +17,17 @@ from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, has_link_below
 from memdir.errors import EditConflict, MemdirError
 from memdir.layout import Layout
-from memdir.remember.purge_source import PurgeSource, SourceTest
+from memdir.remember.purge_source import PurgeSource, SourceTest, hear_again
 from memdir.store.gone import PURGED
 from memdir.store.guard import GUARD_FIELD
-from memdir.store.history import OUTSIDE, Origin
+from memdir.store.history import OUTSIDE, Commit, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.line_origins import Causes, FileOrigins, Told, sentences_told
 from memdir.store.log_lines import log_day, log_lead
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
+from memdir.store.undo import standing
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 from memdir.text.sentences import CLAUSES, bounds, sentences_of
 from memdir.text.stems import terms_in
@@ -44,7 +45,7 @@ _LEAD = re.compile(r"[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+)*(?:\[[ xX]\][ \t]
 class PurgedFile:
     """A file that something goes from, or would; or that is held."""
 
-    scope: str
+    scope: str  # project, user, team or an agent's
     file: str  # its name there
     lines: tuple[str, ...]  # the sentences that go
     kept: int = 0  # those of other sources that stay; 0: the file goes
@@ -61,10 +62,10 @@ class PurgedFile:
 class PurgeReport:
     """What was removed, or would be, and what is left for a person to decide."""
 
-    source: PurgeSource
-    files: tuple[PurgedFile, ...]
-    held: tuple[PurgedFile, ...]
-    is_dry: bool = False
+    source: PurgeSource  # what was named
+    files: tuple[PurgedFile, ...]  # those that something went from
+    held: tuple[PurgedFile, ...]  # those that are left to a person
+    is_dry: bool = False  # whether nothing was changed
     not_ours: tuple[str, ...] = ()  # files of the project that may say it, and are left to a person: docs, snapshots
 
 
@@ -163,6 +164,19 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, project: Memory
                 if not log_day(key):  # which is no memory, and has no line in the index
                     entry = entry_for(new, Topic(one.after)) if one.after is not None else None
                     change.edit_index(_index_edit(key, entry), key=prefix + INDEX_NAME)
+
+
+def lift(undone: Commit, stores: Sequence[MemoryStore], project: MemoryStore, layout: Layout) -> None:
+    """One change of a purge was taken back. Where none of its others stands any more, in no scope, its note goes as
+    well, and what it kept from being learned is learned."""
+    source = undone.trailers.get(PURGED, "")
+    others = [one for store in stores for one in standing(store) if one.trailers.get(PURGED) == source]
+    if any(one.files for one in others):
+        return
+    for note in {one.id: one for one in others}.values():
+        with project.changing(Origin("undo"), f"undo {note.id[:8]}: {note.subject}", Undoes=note.id) as change:
+            change.is_note = True
+    hear_again(source, layout)
 
 
 def left_to_people(planned: Sequence[PurgePlan], source: PurgeSource, layout: Layout, docs: MemoryStore) -> list[str]:

@@ -20,6 +20,7 @@ from memdir.errors import MemoryNotFound
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.session_state import SessionState, Unlearned
+from memdir.remember.turn import messages_after
 from memdir.store.history import OUTSIDE
 from memdir.store.line_origins import Cause, Causes
 from memdir.text.nearness import Sentence
@@ -119,14 +120,28 @@ def asked_for(source: PurgeSource, conversations: Conversations, roots: Sequence
 
 
 def leave_alone(source: PurgeSource, conversations: Conversations, layout: Layout) -> None:
-    """Nothing more is learned from what was said in a session that is purged."""
-    if source.kind == "session" and is_session_id(source.name):
-        state = SessionState.load(source.name, layout)
+    """Nothing more is learned from what was said in a session that is purged, or from a page that stands there."""
+    names = {"session": [source.name], "page": conversations.ids}.get(source.kind, ())
+    for name in filter(is_session_id, names):
+        state = SessionState.load(name, layout)
         turns = Unlearned(state).turns(Request(""))
         waiting = (message for turn in turns for message in turn.messages)
-        messages = [*conversations.messages(source.name), *waiting]
+        messages = [*conversations.messages(name), *waiting]
+        if source.kind == "page":  # but from what the user said beside it
+            parts = _parted(messages, source.name)
+            pages = {one for one, part in parts.items() if part.texts_of_page and not part.is_own}
+            messages = [one for one in messages_after(messages, state.extract_cursor) if one.id in pages]
         if messages:
             state.leave_out(messages)
+
+
+def hear_again(source: str, layout: Layout) -> None:
+    """A purge was taken back: what it kept from being learned is learned."""
+    kind, _, name = source.partition(" ")
+    names = [name] if kind == "session" else os.listdir(layout.project_home) if kind == "page" else []
+    for one in filter(is_session_id, names):
+        if SessionState.load(one, layout).purged:
+            SessionState.load(one, layout).take_in()
 
 
 @dataclass(frozen=True)
@@ -192,6 +207,7 @@ class _Parted:
 
     texts_of_page: list[str] = field(default_factory=list)
     other_texts: list[str] = field(default_factory=list)
+    is_own: bool = False  # whether words of the user's own are among them
 
     @cached_property
     def page(self) -> list[Sentence]:
@@ -230,6 +246,7 @@ def _parted(messages: Sequence[Message], url: str) -> dict[str, _Parted]:
                     is_named = message.role == "user" and _names(text, url)
                     for piece in pieces_of(text):
                         is_page = is_named and piece.speaker is not Speaker.USER
+                        part.is_own |= message.role == "user" and piece.speaker is Speaker.USER
                         (part.texts_of_page if is_page else part.other_texts).append(piece.text)
                 case _:
                     continue

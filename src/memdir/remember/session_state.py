@@ -30,6 +30,7 @@ from memdir.transcript.transcript import Transcript
 MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
 MAX_UNLEARNED_BYTES = 64 << 20
 MAX_UNHEARD = 16_000  # lines said while memory was off, the last ones: half of what the state may take
+_LEFT_OUT = ("unheard", "purged", "lifted")
 _DIGITS = 32  # enough that no two lines are ever taken for each other
 
 
@@ -48,7 +49,9 @@ class SessionState:
     failed_up_to: str = ""  # the last message of the range that failed first
     docs: Mapping[str, str] = field(default_factory=dict)  # magic docs, and the last message each has seen
     docs_seen: str = ""  # the last message that was looked at for docs
-    unheard: frozenset[str] = frozenset()  # messages that were said while memory was off
+    unheard: frozenset[str] = frozenset()  # messages that were said while memory was off, or purged
+    purged: frozenset[str] = frozenset()  # those of them that a purge left out,
+    lifted: frozenset[str] = frozenset()  # and those that came back with it
     unheard_words: tuple[str, ...] = ()  # the same by their lines: a host may send them again under other ids
 
     @staticmethod
@@ -68,8 +71,8 @@ class SessionState:
                 failed_up_to=str(found.get("failedUpTo", "")),
                 docs={str(key): str(seen) for key, seen in dict(found.get("docs", {})).items()},
                 docs_seen=str(found.get("docsSeen", "")),
-                unheard=frozenset(map(str, found.get("unheard", ()))),
                 unheard_words=tuple(map(str, found.get("unheardWords", ()))),
+                **_left_out(found),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return session
@@ -101,17 +104,27 @@ class SessionState:
             self.extract_cursor = said[-1].id
             self.failures, self.failed_up_to = 0, ""
         if is_saved:
-            is_begun = SessionState.was_begun(self.id, self.layout)
-            self._save(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
+            with self._locked():
+                self._hear_of_others()
+                self._write_where_it_is()
 
     def leave_out(self, messages: Iterable[Message]) -> None:
         """Nothing is learned from these, now or later: a person wants nothing kept of them (L2)."""
         with self._locked():
             now = SessionState.load(self.id, self.layout)  # whoever talks there has gone on since
-            now.unheard |= {message.id for message in messages if message.id}
-            is_begun = SessionState.was_begun(self.id, self.layout)
-            now._write(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
-        self.unheard |= now.unheard
+            ids = {message.id for message in messages if message.id}
+            now.purged, now.lifted = now.purged | (ids - now.unheard), now.lifted - ids
+            now.unheard |= ids
+            now._write_where_it_is()
+        self._hear_of_others()
+
+    def take_in(self) -> None:
+        """What a purge left out is learned from after all: it was taken back."""
+        with self._locked():
+            now = SessionState.load(self.id, self.layout)
+            now.unheard, now.lifted, now.purged = now.unheard - now.purged, now.lifted | now.purged, frozenset()
+            now._write_where_it_is()
+        self._hear_of_others()
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Messages, with the mark of those that were said while memory was off. What bears no id of theirs is known by
@@ -143,10 +156,15 @@ class SessionState:
         if has_changed:
             self._save()
 
-    def _save(self, path: str = "") -> None:
+    def _save(self) -> None:
         with self._locked():
             self._hear_of_others()
-            self._write(path or self.layout.session_state(self.id))
+            self._write(self.layout.session_state(self.id))
+
+    def _write_where_it_is(self) -> None:
+        """Beside the transcript, where nothing else is kept of the session yet."""
+        is_begun = SessionState.was_begun(self.id, self.layout)
+        self._write(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -160,11 +178,12 @@ class SessionState:
                     os.unlink(path)  # whoever waits for it finds it gone and takes the next: nothing is left behind
 
     def _hear_of_others(self) -> None:
-        """Take in what others have noted that nothing is learned from: that only ever grows."""
+        """Take in what others have noted that nothing is learned from: that grows, but for purges that were undone."""
         for path in (self.layout.session_state(self.id), self.layout.unheard(self.id)):
             with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
-                found = json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES))
-                self.unheard |= frozenset(map(str, found.get("unheard", ())))
+                found = _left_out(json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES)))
+                self.purged, self.lifted = found["purged"], found["lifted"]
+                self.unheard = (self.unheard | found["unheard"]) - self.lifted
 
     def _write(self, path: str) -> None:
         make_folder(os.path.dirname(path))
@@ -176,7 +195,7 @@ class SessionState:
             "failedUpTo": self.failed_up_to,
             "docs": dict(self.docs),
             "docsSeen": self.docs_seen,
-            "unheard": sorted(self.unheard),
+            **{name: sorted(getattr(self, name)) for name in _LEFT_OUT},
             "unheardWords": list(self.unheard_words),
         }
         write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
@@ -248,6 +267,10 @@ class Unlearned:
             self._let_go = None
 
 
+def _left_out(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: frozenset(map(str, found.get(name, ()))) for name in _LEFT_OUT}
+
+
 def _lines(message: Message) -> list[str]:
     return [_by_words(message, line) for line in message.text.split("\n") if line.strip()]
 
@@ -311,7 +334,7 @@ def fork_session(
     before = SessionState.load(origin, layout)
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
-    fork.unheard, fork.unheard_words = before.unheard, before.unheard_words
+    fork.unheard, fork.purged, fork.unheard_words = before.unheard, before.purged, before.unheard_words
     fork.docs, fork.docs_seen = before.docs, before.docs_seen
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have

@@ -9,24 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
 
-Reason = Literal[
-    "no_change",
-    "secret",
-    "cap",
-    "too_large",
-    "path",
-    "private",
-    "disk",
-    "not_text",
-    "rate",
-    "offline",
-    "not_allowed",
-    "conflict",
-]
+from memdir.store.shared import told_member
+
+Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "disk"]  # the memory itself
+Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict"]
 GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
+
+
+_name_of = lru_cache(maxsize=1_000)(told_member)  # a few people, and thousands of versions
 
 
 def digest_of(data: bytes) -> str:
@@ -46,6 +40,9 @@ class Version:
     saved: float = 0.0  # when, in seconds since the epoch: not when it was pulled
     is_purged: bool = False  # deleted with all that its author wrote
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "author", _name_of(self.author))  # whoever tells it: a name, and nothing else
+
     @property
     def is_gone(self) -> bool:
         return self.digest == GONE
@@ -57,6 +54,8 @@ class Manifest:
 
     versions: Mapping[str, Version] = field(default_factory=dict)
     revision: str = ""
+    strays: Mapping[str, str] = field(default_factory=dict)  # what lies here and was never heard of, by its digest:
+    # a remote tells which of these very texts were deleted there
 
     def digest(self, key: str) -> str:
         return self.versions[key].digest if key in self.versions else GONE
@@ -70,6 +69,7 @@ class Delta:
     texts: Mapping[str, bytes] = field(default_factory=dict)
     revision: str = ""
     missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
+    older: Mapping[str, Version] = field(default_factory=dict)  # what a remote that was set back has of known ones
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
     purged: tuple[str, ...] = ()  # members of whom nothing shall be kept
 

@@ -18,7 +18,7 @@ from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_s
 from memdir.share.judge import NotShared, TeamCaps, judge
 from memdir.share.known import KnownTeam
 from memdir.share.local import LocalTexts, read_local, spell_alike
-from memdir.share.merge import beside, settle
+from memdir.share.merge import beside, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.secrets.refuse import harmless_name
@@ -35,6 +35,7 @@ _NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an ac
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
+Base = tuple[bytes | None, str]  # what a memory was at the last sync, where that was kept, and its digest
 OnProgress = Callable[[int, int], None]
 OnPurged = Callable[[str], tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
 
@@ -117,8 +118,8 @@ class Sync:
 
     def _ask_for_proposals(self) -> None:
         """Note how many wait, where a remote has such: a session's start tells it without asking anybody."""
-        count = getattr(self.remote, "count_proposals", None)
-        waiting = count() if count is not None else 0
+        ask = getattr(self.remote, "proposals", None)
+        waiting = len(ask(with_texts=False)) if ask is not None else 0
         if waiting != proposals_noted(self.store.place):
             write_bytes_atomic(self.store.place.proposals_of_team, str(waiting).encode("ascii"), durably=False)
 
@@ -145,13 +146,19 @@ class Sync:
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
+        unheard = (
+            local.texts.keys() - known.seen.keys() if not known.synced else ()
+        )  # the first sync, or the note was lost
+        known.strays = {key: digest_of(local.texts[key].data) for key in unheard}
         delta = self.remote.pull(known.manifest())
         if is_dry:
             self._would_take(delta, local, report)
             return
         for key in delta.missing:
             known.forget(key)  # what lies here is given again
-        known.keep({key: data for key, data in delta.texts.items() if key in delta.versions})
+        for key, version in delta.older.items():
+            known.note(key, version, is_here=not version.is_gone)  # and so is what is newer here
+        known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
         authors = sorted({version.author for version in wanted.values()})
@@ -203,23 +210,17 @@ class Sync:
                 if self.on_progress is not None:
                     self.on_progress(number, len(versions))
                 with _faults_to(report, key) as faults:
-                    base, theirs = (known.text(key), known.digest(key)), delta.texts.get(key)
+                    stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
+                    base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
                     known.note(key, versions[key], is_here=is_here or key in names)
                 for fault in faults:
                     known.note_refused(key, versions[key], fault.reason)
 
     def _settle(
-        self,
-        change: ChangeSet,
-        key: str,
-        version: Version,
-        base: tuple[bytes | None, str],
-        theirs: bytes | None,
-        report: SyncReport,
+        self, change: ChangeSet, key: str, version: Version, base: Base, theirs: bytes | None, report: SyncReport
     ) -> bool:
-        """Put what a memory is now into the directory; gives whether it lies there. `base` is what it was at the last
-        sync, as text where that was kept, and by its digest."""
+        """Put what a memory is now into the directory; gives whether it lies there."""
         ours, theirs = change.read(key), None if version.is_gone else theirs
         is_same = ours is not None and digest_of(ours) == base[1]
         settled = settle(ours if is_same else base[0], ours, theirs)
@@ -318,7 +319,7 @@ class Sync:
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
         local = read_local(self.store.root, self.caps)
-        if not is_dry and self._give_other_names(known, local):
+        if not is_dry and self._give_other_names(known, local, report):
             local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
@@ -337,7 +338,7 @@ class Sync:
         self._note_push(known, result, report)
         return result
 
-    def _give_other_names(self, known: KnownTeam, local: LocalTexts) -> bool:
+    def _give_other_names(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> bool:
         """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
         living = {key for key, one in known.seen.items() if not one.there.is_gone}
         names = {key.casefold(): key for key in living if local.stands(key)}
@@ -346,9 +347,10 @@ class Sync:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
                     data = local.texts[key].data
-                    self._write(change, _other_name(key, digest_of(data)), data, None)
-                    change.delete(key)
-                    change.drop_entry(key)
+                    with _faults_to(report, key):
+                        self._write(change, _other_name(key, digest_of(data)), data, None)
+                        change.delete(key)
+                        change.drop_entry(key)
         return bool(clashes)
 
     def _version(self, key: str, data: bytes | None, local: LocalTexts) -> Version:
@@ -395,7 +397,7 @@ class Sync:
         report.left_out[key] = fault
 
     def _tell(self, report: SyncReport) -> None:
-        left, capped = list(report.left_out.values()), 0
+        left = list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
         self._emit(team_pulled(remote=self.name, **work, left_out=len(left)))
         capped = sum(one.reason in ("cap", "too_large") for one in left)
@@ -452,7 +454,7 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
 
 
 def _other_name(key: str, digest: str) -> str:
-    return f"{key.removesuffix('.md')}_{digest[:_DIGITS]}.md"
+    return name_beside(key, f"_{digest[:_DIGITS]}")
 
 
 def _reason_of(report: SyncReport, known: KnownTeam, local: LocalTexts) -> Reason | str:

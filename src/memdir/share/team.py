@@ -15,6 +15,7 @@ from memdir.layout import Layout, Place
 from memdir.share.remote import Remote
 
 KINDS = ("folder", "git", "hub")
+TOKEN = "mdh_"  # noqa: S105 - how a hub's tokens begin
 JOIN = "`memdir join` a folder, a git repository or a hub"
 _MAX_TOKEN_BYTES = 4096
 
@@ -33,7 +34,7 @@ class Address:
         if not colon or kind not in KINDS or not where:
             raise UsageError(f"{text!r} names no remote of a team", remedy=JOIN)
         where, _, team = where.partition("#") if kind == "hub" else (where, "", "")
-        return Address(kind, where, team)
+        return Address(kind, where.rstrip("/") if kind == "hub" else where, team)
 
     @staticmethod
     def guess(text: str, kind: str = "") -> Address:
@@ -45,7 +46,7 @@ class Address:
             kind = "git" if text.rstrip("/").endswith(".git") else "hub"
         if kind == "folder":
             text = os.path.abspath(os.path.expanduser(text))
-        return Address(kind or "git", text)
+        return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.where}{'#' + self.team if self.team else ''}"
@@ -56,14 +57,14 @@ def open_remote(address: Address, place: Place, layout: Layout, *, name: str, cl
     if address.kind == "folder":
         from memdir.share.remotes.folder import FolderRemote
 
-        return FolderRemote(address.where, member=member_id(place), name=name)
+        return FolderRemote(address.where, member=member_id(place), name=name, kept=place.team_lists)
     if address.kind == "git":
         from memdir.share.remotes.git import GitRemote
 
         return GitRemote(address.where, place.team_objects, name=name, clock=clock)
     from memdir.share.remotes.hub import HubRemote
 
-    return HubRemote(address.where, team=address.team, token=read_token(layout, address), author=name)
+    return HubRemote(address.where, team=address.team, token=read_token(layout, address))
 
 
 def member_id(place: Place) -> str:
@@ -79,15 +80,15 @@ def member_id(place: Place) -> str:
 
 
 def read_token(layout: Layout, address: Address) -> str:
-    data = read_if_plain(layout.hub_token(address.where), _MAX_TOKEN_BYTES) or b""
+    data = read_if_plain(layout.hub_token(str(address)), _MAX_TOKEN_BYTES) or b""
     token = data.decode("ascii", "replace").strip()
     if not token:
-        raise RemoteError(f"there is no token for {address.where}", kind="not_allowed", remedy=f"{JOIN} once more")
+        raise RemoteError(f"there is no token for {address}", kind="not_allowed", remedy=f"{JOIN} once more")
     return token
 
 
 def keep_token(layout: Layout, address: Address, token: str) -> None:
-    """Keep a token where only its person can read it."""
-    path = layout.hub_token(address.where)
+    """Keep a token where only its person can read it, one for each team of each hub."""
+    path = layout.hub_token(str(address))
     make_folder(os.path.dirname(path))
     write_bytes_atomic(path, token.encode("ascii") + b"\n")

@@ -122,7 +122,7 @@ def identify(root: str, tree: str = "") -> Identity:
     try:
         with ProjectGit(root if os.path.lexists(os.path.join(root, ".git")) else tree or root) as git:
             urls = (url for url in git.repository.remotes if len(url) <= MAX_REMOTE_CHARACTERS)
-            remotes = tuple(sorted(_plain_remote(url) for url in urls)[:MAX_REMOTES])
+            remotes = tuple(sorted(plain_remote(url) for url in urls)[:MAX_REMOTES])
             commits = () if git.repository.is_shallow else _root_commits(git)
             return Identity(root, commits, remotes, folder_mark(root))
     except LeftOut:
@@ -309,7 +309,7 @@ def _looks_like_repository(root: str) -> bool:
     return os.path.lexists(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, "HEAD"))
 
 
-def _plain_remote(url: str) -> str:
+def plain_remote(url: str) -> str:
     """One spelling for one remote, without user, password, protocol and `.git`: a token must not end up on disk."""
     rest = url.split("://", 1)[-1]
     rest = rest.rsplit("@", 1)[-1].replace(":", "/", 1) if "@" in rest or "://" not in url else rest

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from memdir.layout import Place
 
 MAX_KNOWN_BYTES = 16 << 20  # a few hundred bytes a memory
-TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true`"
+MAX_MEMBER = 64  # characters of a member's name
+SOMEBODY = "somebody"  # whose name cannot be told
+TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true --layer local` for this project without one"
+_MAX_FAILURE_BYTES = 1 << 16
+_SIGNS = frozenset(" ._-+@'")  # beside letters and digits
 
 
 def refuse_private(key: str, data: bytes, *, has_team: bool) -> None:
@@ -42,6 +46,80 @@ def is_private(data: bytes) -> bool:
     return any(parse_type(value) is MemoryType.USER for value in told)
 
 
+def fault_of_member(name: str) -> str:
+    """Why a text is no name that teammates and their models may be shown; empty for one that is (L3, E5)."""
+    from memdir.layout import nfc
+    from memdir.store.secrets import find_secrets
+
+    if not name or nfc(name) != safe_member(name):
+        return f"a name is up to {MAX_MEMBER} letters, digits and any of . _ - + @ '"
+    return "that name reads like a secret" if find_secrets(name) else ""
+
+
+def safe_member(name: str) -> str:
+    """What somebody calls themselves, as a name and nothing else: what no name has in it is left out."""
+    from unicodedata import category
+
+    from memdir.layout import nfc
+
+    plain = "".join(c for c in nfc(name) if c in _SIGNS or c.isalnum() or category(c) in ("Mn", "Mc"))
+    first = next((at for at, c in enumerate(plain) if c.isalnum()), len(plain))
+    return plain[first:][:MAX_MEMBER].strip()
+
+
+def told_member(name: str) -> str:
+    """The same of a name that came from others: one that holds a secret is not told either."""
+    from memdir.store.secrets import find_secrets
+
+    return safe_member(name) if not find_secrets(name) and not find_secrets(safe_member(name)) else SOMEBODY
+
+
+def remote_of_note(place: Place) -> str:
+    """The remote whose memories lie in `team/`, as its last sync or join noted it; empty where there was none."""
+    found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
+    remote = found.get("remote") if isinstance(found, dict) else None
+    return remote if isinstance(remote, str) else ""
+
+
+class Failure:
+    """Why nothing gets through to the team, and since when: noted until a sync succeeds."""
+
+    __slots__ = ("is_told", "problem", "since")
+
+    def __init__(self, since: float, problem: str, *, is_told: bool = False) -> None:
+        self.since = since  # seconds since the epoch
+        self.problem = problem
+        self.is_told = is_told  # whether a session has begun with it
+
+    @staticmethod
+    def load(place: Place) -> Failure | None:
+        read = decode(read_if_plain(place.team_failure, _MAX_FAILURE_BYTES) or b"")
+        found = read if isinstance(read, dict) else {}
+        since, problem = found.get("since"), found.get("problem")
+        if not isinstance(since, int | float) or not isinstance(problem, str):
+            return None
+        return Failure(since, problem, is_told=found.get("told") is True)
+
+    def save(self, place: Place) -> None:
+        from memdir.disk.atomic import make_folder, write_bytes_atomic
+        from memdir.disk.plain_json import encode
+
+        told = {"since": self.since, "problem": self.problem, "told": self.is_told}
+        make_folder(place.team_failure.rpartition("/")[0])
+        write_bytes_atomic(place.team_failure, encode(told).encode("utf-8", "replace"), durably=False)
+
+
+def note_outcome(place: Place, problem: str, now: float) -> None:
+    """Note how a sync ended: what it failed by, since the first that failed so; nothing where it got through."""
+    before = Failure.load(place)
+    if problem and (before is None or before.problem != problem):
+        Failure(before.since if before else now, problem, is_told=before is not None and before.is_told).save(place)
+    elif not problem and before:
+        from memdir.disk.atomic import delete_file
+
+        delete_file(place.team_failure)
+
+
 def known_of_team(place: Place) -> dict[str, dict[str, object]]:
     """The note as it stands: by key, what was last seen of a memory; empty where there is none that can be read."""
     found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
@@ -52,7 +130,7 @@ def known_of_team(place: Place) -> dict[str, dict[str, object]]:
 def author_of(place: Place, key: str) -> str:
     """Who of the team saved a memory last, by its key below `team/`; empty where nobody knows."""
     author = known_of_team(place).get(key, {}).get("author")
-    return author if isinstance(author, str) else ""
+    return safe_member(author) if isinstance(author, str) else ""
 
 
 def proposals_noted(place: Place) -> int:

@@ -141,13 +141,13 @@ def named_change(store: MemoryStore, revision: str) -> Commit:
 
 
 def _newest_not_undone(store: MemoryStore) -> Commit:
-    for commit in _standing(store):
+    for commit in standing(store):
         if _ours(commit) or commit.is_beginning:
             return commit
     raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
 
 
-def _standing(store: MemoryStore) -> Iterator[Commit]:
+def standing(store: MemoryStore) -> Iterator[Commit]:
     """The changes that were not taken back, newest first, and no undo among them."""
     undone: set[str] = set()
     for commit in store.history.log(limit=LOOK_BACK):
@@ -163,8 +163,8 @@ def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore
     found = []
     for store in stores:
         require_history(store)
-        standing = (commit for commit in _standing(store) if commit.source != OUTSIDE and _ours(commit))
-        own = (one for one in standing if one.id in store.history.made or one.trailers.get("Session") == session)
+        theirs = (commit for commit in standing(store) if commit.source != OUTSIDE and _ours(commit))
+        own = (one for one in theirs if one.id in store.history.made or one.trailers.get("Session") == session)
         found += [(store, commit) for commit in itertools.islice(own, 1)]
     if not found:
         raise MemoryNotFound(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from memdir.agent.judged import PERSONAL
+from memdir.agent.judged import PERSONAL, without
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import read_if_plain
@@ -22,6 +22,7 @@ from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import has_link_below, is_key
 from memdir.errors import EditConflict, MemoryNotFound, PathEscape
 from memdir.layout import holds_memories
+from memdir.store.gone import sentences_in
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import Origin
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -29,9 +30,12 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import is_private
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_team, with_trust
+from memdir.text.naming import describe
+from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
     from memdir.layout import Layout, Place
+    from memdir.store.gone import Left
     from memdir.store.store import MemoryStore
 
 NOTE = "snapshot.json"
@@ -107,11 +111,12 @@ def take_up(store: MemoryStore, stands: Standing, *, is_dry: bool = False) -> Ta
             stands.problem or f"the project has no snapshot of {store.place.agent}",
             remedy="`memdir agents snapshot NAME` takes one of your own",
         )
+    gone = store.gone().left
     if is_dry:
-        return _sorted(stands, snapshot, store.read_bytes)[0]
+        return _sorted(stands, snapshot, gone, store.read_bytes)[0]
     origin = Origin("snapshot", trust=Trust.TEAM.word, reason=f"snapshot of {_moment(snapshot.updated)}")
     with store.changing(origin, f"take up the snapshot of {store.place.agent}") as change:
-        taken, texts = _sorted(stands, snapshot, change.read)
+        taken, texts = _sorted(stands, snapshot, gone, change.read)
         for key, theirs in texts.items():
             change.write(key, theirs, mtime_ns=int(snapshot.saved[key] * 1e9))
             change.put_entry(key, Topic(theirs))
@@ -121,7 +126,7 @@ def take_up(store: MemoryStore, stands: Standing, *, is_dry: bool = False) -> Ta
 
 
 def _sorted(
-    stands: Standing, snapshot: Snapshot, here: Callable[[str], bytes | None]
+    stands: Standing, snapshot: Snapshot, gone: Mapping[str, Left], here: Callable[[str], bytes | None]
 ) -> tuple[Taken, dict[str, bytes]]:
     """What becomes of each memory of a snapshot, and the texts of those that are new here."""
     taken, texts = Taken(), dict[str, bytes]()
@@ -135,12 +140,24 @@ def _sorted(
         if present is not None:
             is_same = present in (data, theirs) or _as_shared(present) == data
             (taken.same if is_same else taken.kept).append(key)
-        elif key in stands.known:
-            taken.forgotten.append(key)
-        else:
-            texts[key] = theirs
+        elif key not in stands.known and (left := _without_gone(theirs, gone)):
+            texts[key] = left
             taken.added.append(key)
+        else:
+            taken.forgotten.append(key)
     return taken, texts
+
+
+def _without_gone(data: bytes, gone: Mapping[str, Left]) -> bytes:
+    """A memory without the sentences that a person deleted or purged here, under whatever name they come back; empty
+    where nothing else is left of it."""
+    topic = Topic(data)
+    deleted = [text for text in sentences_in(data) if text in gone and not gone[text].is_learned]
+    left = without(topic, deleted)
+    if deleted and not set(sentences_of(left.body)) - set(deleted):
+        return b""
+    is_told = set(deleted).isdisjoint(sentences_of(topic.description))
+    return (left if is_told else left.with_field("description", describe(left.body))).data
 
 
 def _why_not(key: str, data: bytes) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
-import os
 import sys
 import time
 from typing import Any
@@ -15,14 +13,23 @@ from memdir.prompts.door import shown_line
 from memdir.settings import settings_files
 from memdir.settings_file import put_setting
 from memdir.share.behind import send_when_quiet
-from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import NotShared
-from memdir.share.remotes.hub import HubRemote
 from memdir.share.sync import SyncReport
-from memdir.share.team import KINDS, Address, keep_token, open_remote
+from memdir.share.team import KINDS, TOKEN, Address
 from memdir.store.memories import find_key
 from memdir.store.scan import age_words
 from memdir.store.shared import proposals_told
+from memdir.team.conflicts import conflicts_in, resolve
+from memdir.team.joining import (
+    Joined,
+    Others,
+    begin_note,
+    change_teams,
+    drop_token,
+    meet,
+    refuse_login,
+    refuse_token_among,
+)
 
 WATCH_SECONDS = 30.0  # between two looks at a remote that tells nothing by itself
 REASONS = {
@@ -82,34 +89,81 @@ class Join:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("where", metavar="WHERE", nargs="?", default="", help="a folder, a git URL, or a hub's URL")
+        parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)  # told what is wrong with them
+        parser.add_argument("--token", nargs="?", const="", help=argparse.SUPPRESS)
         parser.add_argument("--as", metavar="NAME", dest="name", default="", help="the name that the team sees")
         parser.add_argument("--kind", choices=KINDS, default="", help="where the address alone does not tell")
+        parser.add_argument("--new", action="store_true", help="make the folder, for a new team")
+        parser.add_argument(
+            "--with-memories", action="store_true", help="give this team what was written for the team before"
+        )
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
+        refuse_token_among([options.where, *options.words, *([TOKEN] if options.token is not None else [])])
+        if options.words:
+            raise UsageError(
+                f"what is {options.words[0]!r} there for?", remedy="`memdir join --help` shows how it is used"
+            )
         memory = context.start()
         if not options.where:
             return _tell_joined(options, context, memory)
-        address = _asked(Address.guess(options.where, options.kind), memory, options.name)
+        refuse_login(options.where)
+        address = Address.guess(options.where, options.kind)
+        joined = meet(address, memory, name=options.name, is_new=options.new)
+        before = Others.than(joined.address, memory)
+        is_along = _comes_along(before, joined, options, context)
         path = settings_files(context.environment, memory.layout)["local"]
-        put_setting(path, "team.remote", str(address))
+        put_setting(path, "team.remote", str(joined.address))
         put_setting(path, "team.enabled", True)
-        if options.name:
-            put_setting(path, "team.member", options.name)
+        if joined.member:
+            put_setting(path, "team.member", joined.member)
         memory = context.reopened()
         if not memory.syncs:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
+        aside = change_teams(memory, before, joined.address, is_along=is_along) if before else ""
+        begin_note(memory, joined.address)
         report = memory.sync()
+        kept = len(before.keys) if before and not is_along else 0
         if options.json:
-            return int(context.print_json({"remote": str(address), "member": memory.member_name, **_plain(report)}))
-        name = shown_line(memory.member_name)
-        context.terminal.line(f"{context.terminal.bold('Joined')} {shown_line(str(address))} as {name}")
+            told = {"remote": str(joined.address), "team": joined.team or None, "member": memory.member_name}
+            told |= {"setAside": kept, "setAsideIn": aside if kept else None}
+            return int(context.print_json({**told, **_plain(report)}))
+        _tell_team(joined, memory, options, context)
+        if before and kept:
+            context.note(
+                f"{kept} memories of {shown_line(before.remote)} ({before.told}) were set aside, in {aside}: this team"
+                f" does not get them. `memdir join` of that team brings them back"
+            )
         _tell_report(report, context)
         return 0
 
 
+def _tell_team(joined: Joined, memory: MemDir, options: argparse.Namespace, context: Any) -> None:
+    terminal, where = context.terminal, shown_line(str(joined.address))
+    team = f", in the team {shown_line(joined.team)}" if joined.team else ""
+    begun = ": a new team, for the folder was empty" if joined.is_new else ""
+    terminal.line(f"{terminal.bold('Joined')} {where} as {shown_line(memory.member_name)}{team}{begun}")
+    if options.name and options.name != memory.member_name:
+        context.note(f"on a hub the token says who you are: {shown_line(memory.member_name)}")
+
+
+def _comes_along(before: Others | None, joined: Joined, options: argparse.Namespace, context: Any) -> bool:
+    """Whether this team gets what was written for another: only where a person says so (ADR 0077)."""
+    if before is None or not before.keys or options.with_memories:
+        return bool(options.with_memories)
+    if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    context.terminal.line(f"team/ holds {len(before.keys)} memories of {shown_line(before.remote)} ({before.told}).")
+    asked = f"Set them aside, or give them to {shown_line(joined.team or str(joined.address))}? [aside/give/cancel] "
+    answer = context.answer(asked)
+    if answer not in ("", "a", "aside", "g", "give"):
+        raise UsageError("nothing was joined", remedy="`memdir join` once more when you know")
+    return answer in ("g", "give")
+
+
 class Leave:
     """Stop sharing this project's team memories: nothing is synced, recalled or written in `team/` any more. The files
-    stay where they are, and what you gave the team stays with it."""
+    stay where they are, and what you gave the team stays with it. The token of a hub is removed from this machine."""
 
     EXAMPLES = ("memdir leave", "memdir leave --anyway")
 
@@ -119,19 +173,37 @@ class Leave:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
         remote = memory.settings.team_remote
-        waiting = memory.team_sync().status()[0].waiting if memory.syncs else []
-        if waiting and not options.anyway:
+        waiting = _waiting(memory) if memory.syncs and not options.anyway else []
+        if waiting:
             raise UsageError(
                 f"{len(waiting)} changes are not with the team yet", remedy="`memdir sync` sends them, --anyway leaves"
             )
         path = settings_files(context.environment, memory.layout)["local"]
-        for name in ("team.remote", "team.enabled"):
+        for name in ("team.remote", "team.enabled", "team.member"):
             put_setting(path, name, None)
+        address = Address.parse(remote) if remote else None
+        if address is not None and address.kind == "hub":
+            drop_token(memory.layout, address)
+        is_on = context.reopened().has_team
         if options.json:
-            return int(context.print_json({"left": remote}))
+            return int(context.print_json({"left": remote, "teamEnabled": is_on}))
         told = f"{context.terminal.bold('Left')} {shown_line(remote)}" if remote else "No team was joined here."
         context.terminal.line(told)
+        if address is not None and address.kind == "hub":
+            context.note("your token is gone from this machine; the hub's admin can end it there, too")
+        if is_on:
+            context.note(
+                "`team.enabled` is on in other settings, which no team turned on: `memdir config list` tells where"
+            )
         return 0
+
+
+def _waiting(memory: MemDir) -> list[str]:
+    """What the team has not got; nothing where it cannot be opened: then nothing can be sent either."""
+    try:
+        return memory.team_sync().status()[0].waiting
+    except MemdirError:
+        return []
 
 
 class SyncCommand:
@@ -172,7 +244,7 @@ class SyncCommand:
         if options.status:
             return _status(options, context, memory)
         with context.progress("taking in the team's memories") as on_progress:
-            report = memory.team_sync(on_progress=on_progress).run(is_dry=options.dry_run)
+            report = memory.sync(is_dry=options.dry_run, on_progress=on_progress)
         if options.json:
             context.print_json({**_plain(report), "dryRun": options.dry_run})
         else:
@@ -180,34 +252,6 @@ class SyncCommand:
         if options.watch and not options.dry_run:
             _watch(context, memory)
         return 1 if report.problem else 0
-
-
-def _asked(address: Address, memory: MemDir, name: str) -> Address:
-    """The address, after somebody there answered: a new folder is made the team's, a hub tells the token's team."""
-    if address.kind == "hub":
-        token = _token()
-        hub = HubRemote(address.where, token=token)
-        team = hub.me().get("team")
-        hub.close()
-        address = Address("hub", address.where, str(team.get("id") if isinstance(team, dict) else ""))
-        keep_token(memory.layout, address, token)
-        return address
-    if address.kind == "folder":
-        os.makedirs(address.where, exist_ok=True)
-    remote = open_remote(address, memory.place, memory.layout, name=name or memory.member_name, clock=memory.clock)
-    make = getattr(remote, "create", None)
-    if make is not None:
-        make()
-    return address
-
-
-def _token() -> str:
-    """A token from the keyboard, unseen, or from standard input."""
-    text = getpass.getpass("Token of the hub: ") if sys.stdin.isatty() else sys.stdin.readline()
-    token = text.strip()
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError("there is no token", remedy="Type it, or `memdir join URL < FILE`; a hub's admin makes one")
-    return token
 
 
 def _watch(context: Any, memory: MemDir) -> None:

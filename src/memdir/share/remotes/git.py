@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 
 from memdir.disk.atomic import delete_file
 from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_object
@@ -19,12 +19,14 @@ from memdir.errors import HistoryError, RemoteError
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of
 
 BRANCH = "main"
+MARK = "memdir-team.json"  # a file that says that the repository is a team's
 MAX_TREE_FILES = 50_000  # more is no team's memory
 MAX_TEXT_BYTES = 1 << 20
 _SAVED = "Saved: "  # a line of a commit's message: when a file was saved, in seconds, and its key
 _MAX_LOG = 10_000  # commits looked through for who wrote what
 _PLAIN = ("100644", "100755")
 _NONE = "0" * 40
+_EMAIL = "memdir@localhost"  # of all commits that are made here
 _MAX_NAME = 200  # characters of an author
 
 
@@ -86,12 +88,35 @@ class GitRemote:
     def _fitting(self, delta: Delta, expected: Manifest) -> dict[str, Version]:
         """The versions whose keys stand in the tree as they are expected to, or as they are to be."""
         blobs, refused = self._listing(expected.revision) if expected.revision else ({}, {})
-        stand = {key: digest_of(data) for key, data in self._texts(_only(blobs, delta.versions)).items()}
+        wanted = {key: blobs[key] for key in blobs.keys() & delta.versions.keys()}
+        stand = {key: digest_of(data) for key, data in self._texts(wanted).items()}
         return {
             key: version
             for key, version in delta.versions.items()
             if key not in refused and stand.get(key, GONE) in (expected.digest(key), version.digest)
         }
+
+    def create(self) -> None:
+        """See that the repository is there, and is a team's own: an empty one, one that memdir began, or one that says
+        so by its mark. RemoteError where other things lie in it: no team's memories are put among them."""
+        branches = self._network.branches()
+        if not branches:
+            return
+        try:
+            self._git.create()
+            if BRANCH in branches and self._is_ours(self._network.head(BRANCH)):
+                return
+        except HistoryError as error:
+            raise RemoteError(f"what was fetched cannot be read: {error.message}", kind="broken") from error
+        remedy = f"Make an empty repository for the team, without a README; or put {MARK} into this one by git"
+        raise RemoteError("that repository holds other things than a team's memories", kind="broken", remedy=remedy)
+
+    def _is_ours(self, head: str) -> bool:
+        self._network.fetch(BRANCH, known="")
+        if self._git.run("ls-tree", "--full-tree", head, "--", MARK):
+            return True
+        begun = self._git.run("log", "--format=%ce", "--max-parents=0", "--no-show-signature", head, "--").split()
+        return bool(begun) and all(one == _EMAIL.encode() for one in begun)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -165,16 +190,12 @@ class GitRemote:
 
     def _told(self, versions: Mapping[str, Version], tree: str, parent: str) -> bytes:
         name = " ".join("".join(c for c in self._name if c.isprintable() and c not in "<>").split()) or "somebody"
-        who = f"{name} <memdir@localhost> {int(max(self._clock(), 0))} +0000"
+        who = f"{name} <{_EMAIL}> {int(max(self._clock(), 0))} +0000"
         keys = sorted(versions)
         more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
         saved = [f"{_SAVED}{version.saved:.3f} {key}" for key, version in sorted(versions.items())]
         head = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
         return "\n".join([*head, "", f"{', '.join(keys[:3])}{more}", "", *saved, ""]).encode()
-
-
-def _only(blobs: Mapping[str, str], keys: Container[str]) -> dict[str, str]:
-    return {key: name for key, name in blobs.items() if key in keys}
 
 
 def _saved_in(message: str) -> dict[str, float]:

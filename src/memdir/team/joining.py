@@ -1,0 +1,264 @@
+"""What joining a team has to see to before anything travels: whom one talks to, and whose memories lie in `team/` now
+(ADR 0077). What one team wrote never goes to another unasked."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass
+
+from memdir.disk.atomic import delete_file, delete_tree, make_folder, write_bytes_atomic
+from memdir.disk.lock import locked
+from memdir.disk.plain_file import read_if_plain, read_with_status
+from memdir.disk.plain_json import decode
+from memdir.errors import DiskError, MemdirError, RemoteError, UsageError
+from memdir.layout import Layout
+from memdir.memdir import MemDir
+from memdir.prompts.door import shown_line
+from memdir.share.known import KnownTeam
+from memdir.share.remotes.hub import HubRemote
+from memdir.share.team import TOKEN, Address, keep_token, open_remote
+from memdir.store.history import PULLED, Origin
+from memdir.store.identity import identify, plain_remote
+from memdir.store.scan import MAX_MEMORY_BYTES, walk
+from memdir.store.secrets import find_secrets
+from memdir.store.shared import author_of, fault_of_member, remote_of_note
+from memdir.store.topic import Topic
+
+MEMORIES = "memories"  # the folder of what was set aside
+WAIT_SECONDS = 30.0  # for a sync that is under way
+MAX_TOKEN = 4_096  # bytes of standard input that are looked through for one
+ANOTHER = "`memdir join URL` with a token that the hub's admin made for you"
+_MAX_SETTINGS_BYTES = 1 << 20
+_NOTES = ("known_of_team", "texts_of_team", "team_objects")  # what is known of a team, as places of its directory
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A team that answered: where, as what it is known, and as whom one is known there."""
+
+    address: Address
+    member: str = ""
+    team: str = ""
+    is_new: bool = False
+
+
+def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined:
+    """Somebody has to answer there before anything is changed here: a folder that is a team's or may become one, a
+    repository of a team's own, a hub that knows the token."""
+    fault = fault_of_member(name) if name else ""
+    if fault:
+        raise UsageError(f"--as: {fault}", remedy="Choose the name by which your teammates know you")
+    if address.kind == "hub":
+        return _meet_hub(address, memory)
+    is_founded = address.kind == "folder" and _require_folder(address.where, is_new=is_new)
+    if address.kind == "git":
+        _refuse_own_repository(address.where, memory)
+    remote = open_remote(address, memory.place, memory.layout, name=name or memory.member_name, clock=memory.clock)
+    try:
+        getattr(remote, "create", lambda: None)()
+    except RemoteError as error:
+        remedy = "Check the address; nothing was joined" if error.kind == "offline" else error.remedy
+        raise RemoteError(error.message, kind=error.kind, remedy=remedy) from error
+    return Joined(address, name, is_new=is_founded)
+
+
+def _meet_hub(address: Address, memory: MemDir) -> Joined:
+    token = _token()
+    hub = HubRemote(address.where, token=token)
+    try:
+        told = hub.me()
+    except RemoteError as error:
+        remedies = {
+            "not_allowed": ANOTHER,
+            "offline": "Check the address (https or http, the port); nothing was joined",
+        }
+        raise RemoteError(error.message, kind=error.kind, remedy=remedies.get(error.kind, error.remedy)) from error
+    finally:
+        hub.close()
+    team, member = (one if isinstance(one := told.get(part), dict) else {} for part in ("team", "member"))
+    address, who = Address("hub", address.where, str(team.get("id") or "")), str(member.get("name") or "")
+    if not address.team or fault_of_member(who):
+        raise RemoteError("that is no hub's answer: it tells no team and no member", kind="broken", remedy=ANOTHER)
+    keep_token(memory.layout, address, token)
+    return Joined(address, who, str(team.get("name") or ""))
+
+
+def _require_folder(folder: str, *, is_new: bool) -> bool:
+    """Whether a team begins there. A folder that is not there may be a slip of the pen, or not mounted."""
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise UsageError(f"{folder} is no folder", remedy="Name a folder, a git repository or a hub")
+    if not os.path.isdir(folder):
+        if not is_new:
+            raise UsageError(
+                f"there is no folder {folder}", remedy="Mount it, or correct its name; --new makes it for a new team"
+            )
+        try:
+            os.makedirs(folder)
+        except OSError as error:
+            raise UsageError(f"{folder} cannot be made: {error.strerror}", remedy="Name another folder") from error
+    try:
+        return not os.listdir(folder)
+    except OSError as error:
+        raise RemoteError(f"{folder} cannot be read: {error.strerror}", kind="not_allowed") from error
+
+
+def _refuse_own_repository(url: str, memory: MemDir) -> None:
+    """The project's own repository is the one that people have at hand, and the one that must not be joined."""
+    tree = memory.layout.work_tree
+    known = set(identify(memory.layout.project, tree).remotes)
+    on_disk = {os.path.realpath(os.path.join(tree, one)) for one in (*known, ".git", "")}
+    asked = plain_remote(url)
+    if asked in known or {os.path.realpath(one) for one in (asked, url.removeprefix("file://"))} & on_disk:
+        raise UsageError(
+            "that is the project's own repository: its branches would get the team's memories, and the team its docs",
+            remedy="Make an empty repository for the team's memories, and join that",
+        )
+
+
+def _token() -> str:
+    """A token from the keyboard, unseen, or from standard input."""
+    asks = sys.stdin.isatty()
+    words = (getpass.getpass("Token of the hub: ") if asks else sys.stdin.read(MAX_TOKEN)).split()
+    if len(words) != 1 or not words[0].isascii() or not words[0].isprintable():
+        what = "there is no token" if not words else "that is more than a token"
+        raise UsageError(what, remedy="Type it, or `memdir join URL < FILE`; a hub's admin makes one")
+    return words[0]
+
+
+def refuse_token_among(words: list[str]) -> None:
+    """UsageError for a token that was given as an argument, which everybody on the machine could see."""
+    if any(TOKEN in word for word in words):
+        raise UsageError(
+            "a token is never an argument: it is in the list of processes and in the shell's history now",
+            remedy="Have it revoked, and `memdir join URL` with a new one: it is asked for, or read from `< FILE`",
+        )
+
+
+def refuse_login(url: str) -> None:
+    """An address is kept in the settings and shown: what opens a door has no place in it."""
+    scheme, found, rest = url.partition("://")
+    login, at, _ = rest.partition("/")[0].rpartition("@") if found else ("", "", "")
+    if TOKEN in url or (at and (":" in login or (scheme in ("https", "http") and find_secrets(login)))):
+        raise UsageError(
+            "there is a password or a token in that address, which is kept and shown",
+            remedy="Revoke it now: it was seen by others. Let git's credential helper, or the hub's question, have it",
+        )
+
+
+def drop_token(layout: Layout, address: Address) -> None:
+    """Remove the token of a team, unless another project of this home is in it, too."""
+    try:
+        names = os.listdir(layout.projects)
+    except OSError:
+        names = []
+    for name in names:
+        found = decode(read_if_plain(os.path.join(layout.projects, name, "settings.json"), _MAX_SETTINGS_BYTES) or b"")
+        told = found.get("team.remote") if isinstance(found, dict) else None
+        nested = found.get("team") if isinstance(found, dict) else None
+        if str(address) in (told, nested.get("remote") if isinstance(nested, dict) else None):
+            return
+    delete_file(layout.hub_token(str(address)))
+
+
+# Whose memories lie here
+
+
+@dataclass(frozen=True)
+class Others:
+    """The memories in `team/` that are of another team than the one that is joined."""
+
+    remote: str
+    keys: tuple[str, ...] = ()
+    told: str = ""  # how many of whom
+
+    @staticmethod
+    def than(address: Address, memory: MemDir) -> Others | None:
+        remote = remote_of_note(memory.place) or memory.settings.team_remote or ""
+        if not remote or is_same(remote, address):
+            return None
+        keys = tuple(sorted(key for key, _ in walk(memory.place.team().root)))
+        authors = Counter(author_of(memory.place, key) or "you" for key in keys)
+        return Others(remote, keys, ", ".join(f"{shown_line(who)} {count}" for who, count in sorted(authors.items())))
+
+
+def is_same(remote: str, address: Address) -> bool:
+    try:
+        return Address.parse(remote) == address
+    except UsageError:
+        return False
+
+
+def change_teams(memory: MemDir, before: Others, address: Address, *, is_along: bool) -> str:
+    """Put the notes of the team before aside, its memories too unless they come along, and bring back what was put
+    aside of this one. Gives the folder. Files are copied before they go, and the notes go last: whoever is killed here
+    calls again, and until then nothing travels."""
+    place = memory.place
+    aside = place.aside_of_team(before.remote)
+    with locked(place.team_lock, wait_seconds=WAIT_SECONDS):
+        if not is_along:
+            _copy_aside(place.team().root, os.path.join(aside, MEMORIES), before.keys)
+            with memory.store_for("team").changing(Origin(PULLED, trust="team"), "set aside: another team's") as change:
+                for key in before.keys:
+                    change.delete(key)
+                    change.drop_entry(key)
+        make_folder(aside)
+        write_bytes_atomic(os.path.join(aside, "remote"), before.remote.encode("utf-8", "replace") + b"\n")
+        for name in _NOTES:
+            _move(getattr(place, name), os.path.join(aside, os.path.basename(getattr(place, name))))
+        _bring_back(memory, place.aside_of_team(str(address)))
+    return aside
+
+
+def begin_note(memory: MemDir, address: Address) -> None:
+    """Say whose the memories here are from now on, also where the first sync does not get through."""
+    if not remote_of_note(memory.place):
+        KnownTeam(memory.place, str(address)).save()
+
+
+def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
+    for key in keys:
+        try:
+            data, status = read_with_status(os.path.join(root, key), max_bytes=MAX_MEMORY_BYTES, follow=False)
+        except OSError as error:
+            raise MemdirError(
+                f"{key} is another team's and cannot be set aside: {error.strerror or error}",
+                remedy="Move it out of team/ by hand, and join again",
+            ) from error
+        path = os.path.join(folder, key)
+        make_folder(os.path.dirname(path))
+        write_bytes_atomic(path, data, mtime_ns=status.st_mtime_ns)
+
+
+def _bring_back(memory: MemDir, aside: str) -> None:
+    """What was set aside of this team: its memories first, then what is known of it. What cannot be written now stays
+    where it is."""
+    folder, place = os.path.join(aside, MEMORIES), memory.place
+    left = []
+    with memory.store_for("team").changing(Origin(PULLED, trust="team"), "back from where it was set aside") as change:
+        for key, entry in walk(folder):
+            data = read_if_plain(entry.path, MAX_MEMORY_BYTES)
+            try:
+                if data is None or change.read(key) not in (None, data):
+                    left.append(key)
+                else:
+                    change.write(key, data, mtime_ns=entry.stat(follow_symlinks=False).st_mtime_ns)
+                    change.put_entry(key, Topic(data))
+            except MemdirError:
+                left.append(key)
+    for name in _NOTES:
+        _move(os.path.join(aside, os.path.basename(getattr(place, name))), getattr(place, name))
+    if not left and os.path.isdir(aside):
+        delete_tree(aside)
+
+
+def _move(source: str, target: str) -> None:
+    if os.path.lexists(source):
+        delete_tree(target) if os.path.isdir(target) else delete_file(target)
+        make_folder(os.path.dirname(target))
+        try:
+            os.rename(source, target)
+        except OSError as error:
+            raise DiskError(f"{source} cannot be moved: {error.strerror}") from error
