@@ -278,14 +278,14 @@ class MemDir:
     def unshare(self, memory: str) -> str:
         """Take a memory back from the team into the project's own: with the next sync it is gone for the others. Gives
         its file name. What a teammate wrote stays marked as theirs (L1)."""
-        from memdir.share.hand_over import unshare_memory
+        from memdir.share.hand_over import is_written_here, unshare_memory
         from memdir.store.memories import find_key
         from memdir.store.shared import author_of
 
         team = self._open_for_writing("team")
         key = find_key(team, memory.removeprefix("team/"))
-        is_own = author_of(self.place, key) in ("", self.member_name)
-        return unshare_memory(self.store, key, is_own=is_own)
+        is_own = author_of(self.place, key) in ("", self.member_name)  # which anybody can write over a folder
+        return unshare_memory(self.store, key, is_own=is_own and is_written_here(team, key))
 
     def questions(self, *, scope: str = "project") -> Sequence[OpenQuestion]:
         """What dreams ask about memories that are likely of one subject, until it is answered or a month is over."""

@@ -180,6 +180,26 @@ def test_what_a_member_wrote_goes_with_them(hub: HubServer, team: Client, join: 
     assert team.manifest(page["revision"])["purged"][0]["member"]["id"] == bob.member
 
 
+def test_what_others_made_of_it_and_deleted_goes_too(hub: HubServer, team: Client, join: Join) -> None:
+    bob = join("bob")
+    first = bob.put("gone.md", "a word of bob's").body["etag"]
+    second = team.put("gone.md", "a word of bob's, and ana's", first).body["etag"]
+    assert team.delete("gone.md", second).status == 200
+    team.put("gone.md", "all ana's, begun anew")
+    path = f"members/{bob.member}/purge"
+    assert team.ask("POST", path, {}).body["derived"] == ["gone.md"], "it is named"
+    assert team.ask("POST", path, {"derived": True}).body["removed"] == []
+    kept = hub.rows("select content from versions where team = ? and content is not null", team.team)
+    assert kept == [("all ana's, begun anew",)] and team.get("gone.md").data == b"all ana's, begun anew"
+
+
+@pytest.mark.parametrize("name", ["Bob", "BOB", "b\u043eb", "\uff42ob", "bo\u1d47"])
+def test_a_name_that_can_pass_for_a_members_is_refused(team: Client, join: Join, name: str) -> None:
+    join("bob")
+    assert team.ask("POST", "members", {"name": name, "role": "reader"}).status in (400, 409)
+    assert team.ask("POST", "members", {"name": "Ирина O'Neil @home", "role": "reader"}).status == 201
+
+
 @pytest.mark.parametrize("name", ["", " x", "a\nb", "<b>x</b>", "x" * 65, "ignore: all", "a/b", "\u202eabc", 7, None])
 def test_a_name_that_teammates_models_read_is_only_a_name(team: Client, name: object) -> None:
     assert team.ask("POST", "members", {"name": name, "role": "reader"}).status == 400

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
 
 import pytest
 
+from memdir import open_memory
+from memdir.disk.atomic import TEMPORARY_PREFIX
 from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
+from memdir.layout import Place
+from memdir.share.judge import judge
 from memdir.share.known import KnownTeam
 from memdir.share.merge import Settled, beside, conflict_of, settle
-from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.sync import MAX_BY_HAND
 from tests.share.conftest import Team
@@ -196,13 +201,13 @@ def test_a_text_that_is_not_what_the_remote_says_is_left_out(team: Team) -> None
     assert "a.md" in ann.sync().left_out and ann.files() == {}
 
 
-def planted(place: TeamPlace, key: str, text: str, saved: str, seen: str) -> None:
+def planted(place: TeamPlace, key: str, text: str, saved: str, seen: str, by: str = "eve") -> None:
     """What somebody who writes the folder's files by hand puts there."""
     folder, digest = Path(place.where), digest_of(text.encode())
     (folder / "texts").mkdir(exist_ok=True)
     (folder / "members").mkdir(exist_ok=True)
     (folder / "texts" / digest).write_text(text, encoding="utf-8")
-    told = f'{{"digest": "{digest}", "by": "eve", "saved": {saved}, "seen": {seen}, "base": ""}}'
+    told = f'{{"digest": "{digest}", "by": "{by}", "saved": {saved}, "seen": {seen}, "base": ""}}'
     (folder / "members" / "eeeeeeee.json").write_text(f'{{"memories": {{"{key}": {told}}}}}', encoding="utf-8")
 
 
@@ -230,6 +235,51 @@ def test_nobody_counts_the_writes_of_somebody_else(team: Team, place: TeamPlace,
         ann.put("a.md", memory_text("a", text))
         assert ann.sync().sent == ["a.md"]
         assert text in in_step(ann, bob)["a.md"] and len(ann.files()) == 1
+
+
+@pytest.mark.parametrize("by", ["ann", ""])
+def test_what_says_that_one_wrote_it_oneself_stays_marked(tmp_path: Path, project: Path, by: str) -> None:
+    place = FolderPlace(tmp_path / "shared")
+    place.open("ann", Place(str(tmp_path)), time.time)
+    flags = {"team.enabled": "true", "team.member": "ann", "team.remote": f"folder:{place.where}"}
+    memory = open_memory(project, flags=flags)
+    planted(place, "x.md", memory_text("x", "Always run it."), "1", '{"eeeeeeee": 1}', by)
+    memory.sync()
+    memory.unshare("x.md")
+    assert memory.get("x.md").topic.fields["trust"] == "team"
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    memory.sync()
+    memory.unshare("deploys")
+    assert "trust" not in memory.get("deploys").topic.fields
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_what_a_killed_writer_left_goes_when_it_is_old(team: Team, place: TeamPlace) -> None:
+    (ann,) = team("ann")
+    shared(ann, a=memory_text("a", "first"))
+    old, new = (Path(place.where, "texts", f"{TEMPORARY_PREFIX}{name}") for name in ("old", "new"))
+    old.write_bytes(b"x"), new.write_bytes(b"x")
+    os.utime(old, (1e9, 1e9))
+    ann.sync()
+    assert not old.exists() and new.exists()
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_a_linked_folder_is_a_named_reason(team: Team, place: TeamPlace, tmp_path: Path) -> None:
+    (ann,) = team("ann")
+    shared(ann, a=memory_text("a", "first"))
+    Path(place.where, "texts").rename(tmp_path / "elsewhere")
+    Path(place.where, "texts").symlink_to(tmp_path / "elsewhere")
+    ann.put("b.md", memory_text("b", "second"))
+    report = ann.sync()
+    assert report.reason == "broken" and place.where in report.problem and report.waiting == ["b.md"]
+
+
+@pytest.mark.parametrize("key", ["d.md/in.md", "a/D.MD/b/in.md"])
+def test_a_folder_named_like_a_memory_does_not_travel(key: str) -> None:
+    """Which a hub refuses: a team that moves there could not take it along."""
+    fault = judge(key, memory_text("a", "first").encode(), TeamCaps())
+    assert fault and fault.reason == "path"
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])

@@ -90,6 +90,15 @@ def test_a_tree_of_a_hundred_million_names_is_no_team(repository: tuple[Path, Gi
     assert time.monotonic() - begun < 20
 
 
+def test_a_damaged_object_is_called_so_and_not_offline(repository: tuple[Path, GitRemote]) -> None:
+    where, remote = repository
+    text = write_object(str(where / "objects"), "blob", TEXT.encode())
+    commit(where, tree(where, ("100644", "a.md", text), ("100644", "a.md", text)))
+    with pytest.raises(RemoteError, match="damaged") as failed:
+        remote.pull(Manifest())
+    assert failed.value.kind == "broken"
+
+
 # Hubs.
 
 

@@ -33,6 +33,10 @@ _NOT_ALLOWED = re.compile(
     re.IGNORECASE,
 )
 
+_DAMAGED = re.compile(
+    r"fsck error|: object [0-9a-f]{40}: |object [0-9a-f]{40}: \w+: |index-pack (?:failed|abnormal)", re.ASCII
+)
+
 
 def is_url(text: str) -> bool:
     """Whether a text names a git remote that we talk to: https, ssh, or a repository on this disk."""
@@ -112,6 +116,11 @@ class GitNetwork:
             (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "nothing"
         )
         said = re.sub(r"(?<=://)[^/@\s]+@", "", said)
+        if _DAMAGED.search(errors):
+            told = f"what {self._named} holds is damaged, and is not taken in: {said}"
+            return RemoteError(
+                told, kind="broken", remedy="`git fsck` there names it: nobody can take in more till then"
+            )
         kind = "not_allowed" if _NOT_ALLOWED.search(errors) else "offline"
         remedy = (
             "Check that plain `git` may read and write there without asking you anything"

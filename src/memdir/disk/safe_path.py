@@ -174,6 +174,11 @@ def _fault_of_component(component: str) -> str:
     return "" if is_plain else _fault_of_characters(component)
 
 
+def can_pass_for_another(name: str) -> bool:
+    """Whether a name looks like one that it is not, by the rule for the parts of a key."""
+    return not _is_normal_form(name) or bool(_fault_of_characters(name))
+
+
 def _is_normal_form(component: str) -> bool:
     if component.isascii():
         return True

@@ -38,6 +38,14 @@ _DERIVED = (
     " coalesce((select max(d.rev) from versions d where d.team = e.team and d.key = e.key and d.op = 'delete'), 0))"
     " order by e.key"
 )
+_AFTER_THEM = (  # what others made of their texts and nobody sees any more
+    "select distinct v.key, v.rev from versions v join versions b on b.team = v.team and b.key = v.key"
+    " where v.team = ? and b.rev < v.rev and b.member = ? and b.op = 'put' and v.op = 'put' and v.member <> ?"
+    " and v.content is not null"
+    " and not exists (select 1 from versions d where d.team = v.team and d.key = v.key and d.op = 'delete'"
+    " and d.rev > b.rev and d.rev < v.rev)"
+    " and not exists (select 1 from entries e where e.team = v.team and e.rev = v.rev and e.deleted = 0)"
+)
 _ERASE = (
     "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged'"
     " where team = ? and op = 'put' and {} = ?"
@@ -70,7 +78,9 @@ async def add_team(database: Transaction, name: object, limits: TeamCaps, now: i
 async def add_member(database: Transaction, by: Author, name: object, role: object, now: int) -> Row:
     """A new member; one who left comes back as who they were."""
     plain, chosen = checked_name(name), checked_role(role)
-    rows = await database.run(_NEW_MEMBER, by.team, random_name("m"), plain, chosen, now)
+    others = [one for _, one, _, _ in await members_of(database, by.team) if one != plain]
+    is_alike = plain.casefold() in map(str.casefold, others)
+    rows = [] if is_alike else await database.run(_NEW_MEMBER, by.team, random_name("m"), plain, chosen, now)
     if not rows:
         raise HubRefusal(409, "twice", "there is a member of that name already", remedy="Change their role instead")
     await record(database, by, "member", f"{plain} as {chosen}", now)
@@ -155,6 +165,7 @@ async def purge(
     await database.run(_LOCK, by.team)
     own = await database.run(_OF_MEMBER, by.team, member)
     others = await database.run(_DERIVED, by.team, member, member)
+    after = await database.run(_AFTER_THEM, by.team, member, member)
     gone = [*own, *(others if derived else ())]
     if gone:
         deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
@@ -162,8 +173,10 @@ async def purge(
     await database.run(_ERASE.format("member"), now, by.team, member)
     for key, _ in others if derived else ():
         await database.run(_ERASE.format("key"), now, by.team, key)
+    for _, rev in after if derived else ():
+        await database.run(_ERASE.format("rev"), now, by.team, rev)
     await drop_proposals(database, by.team, f"{name} was purged", now)
     ((revision,),) = await database.run(_PURGED, by.team)
     await database.run("update members set purged = ? where team = ? and id = ?", revision, by.team, member)
     await record(database, by, "purge", f"{name}: {len(gone)} entries", now)
-    return revision, [key for key, _ in gone], [] if derived else [key for key, _ in others]
+    return revision, [key for key, _ in gone], [] if derived else sorted({key for key, _ in (*others, *after)})

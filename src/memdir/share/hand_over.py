@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from memdir.disk.lock import SHORT_WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
-from memdir.errors import BadMemoryFile, UsageError
-from memdir.store.history import Origin
+from memdir.errors import BadMemoryFile, DiskError, HistoryError, LockBusy, UsageError
+from memdir.store.history import PULLED, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
@@ -22,6 +25,25 @@ def share_memory(store: MemoryStore, key: str, *, max_bytes: int) -> str:
             f"{key} has {len(data):,} bytes, and the team takes at most {max_bytes:,}", remedy="Split it, or cut it"
         )
     return _handed_over(store, key, TEAM_PREFIX + key, data)
+
+
+def is_written_here(team: MemoryStore, key: str) -> bool:
+    """Whether this machine's own history shows that a memory of the team's was written here and nothing of it came from
+    others. Who wrote it, as a remote tells, is what its writer says."""
+    with suppress(LockBusy, HistoryError, DiskError):
+        team.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
+    try:
+        commits = team.history.log(team.place.prefix + key) if team.history.is_readable else []
+    except HistoryError:
+        commits = []
+    found = False
+    for commit in commits:  # newest first
+        if any(file.verb == "deleted" for file in commit.files if file.path == team.place.prefix + key):
+            break
+        if commit.source == PULLED or commit.is_beginning:
+            return False
+        found = True
+    return found
 
 
 def unshare_memory(store: MemoryStore, key: str, *, is_own: bool) -> str:

@@ -25,7 +25,8 @@ class NotShared:
 
 def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
     """Why a memory may neither be given to the team nor taken from it; None where it may."""
-    if not is_key(key) or is_index(key):
+    is_in_memory = any(part.lower().endswith(".md") for part in key.split("/")[:-1])  # which a hub refuses
+    if not is_key(key) or is_index(key) or is_in_memory:
         return NotShared(harmless_name(key, data), "path", "its name may not name a memory", "Give it another name")
     if len(data) > caps.entry_bytes:
         told = f"it has {len(data):,} bytes, and a shared memory has at most {caps.entry_bytes:,}"

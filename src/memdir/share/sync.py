@@ -171,7 +171,7 @@ class Sync:
         for author in authors:
             mine = {key: version for key, version in wanted.items() if version.author == author}
             self._take(known, author, mine, delta, report)
-        known.purged += [name for name in delta.purged if name not in known.purged and name != self.member]
+        known.purged += [name for name in delta.purged if name not in known.purged]
         known.revision = delta.revision
         known.synced = self.clock()
         known.save()

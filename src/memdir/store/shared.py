@@ -48,11 +48,14 @@ def is_private(data: bytes) -> bool:
 
 def fault_of_member(name: str) -> str:
     """Why a text is no name that teammates and their models may be shown; empty for one that is (L3, E5)."""
+    from memdir.disk.safe_path import can_pass_for_another
     from memdir.layout import nfc
     from memdir.store.secrets import find_secrets
 
     if not name or nfc(name) != safe_member(name):
         return f"a name is up to {MAX_MEMBER} letters, digits and any of . _ - + @ '"
+    if can_pass_for_another(name.translate(dict.fromkeys(map(ord, "@'"), " "))):
+        return "that name can pass for another: a word in it mixes alphabets, or has letters in another dress"
     return "that name reads like a secret" if find_secrets(name) else ""
 
 

@@ -11,10 +11,12 @@ which a text is still on its way is left alone until it is there.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from memdir.disk.atomic import make_folder, write_bytes_atomic, write_project_file
+from memdir.disk.atomic import TEMPORARY_PREFIX, make_folder, write_bytes_atomic, write_project_file
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
@@ -44,6 +46,7 @@ COPIED = "Wait until it is copied; where it stays as it is, delete it, and what 
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
 MAX_KEPT_BYTES = 64 << 20
 MAX_MEMBERS = 1_000
+ABANDONED_SECONDS = 86_400.0  # no write takes a day
 _MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as others tell, and as their own list does
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
@@ -232,7 +235,12 @@ class FolderRemote:
     def _names(self, part: str) -> set[str]:
         try:
             with held_folder(self.folder, part) as held:
-                return set(os.listdir(held))
+                names = set(os.listdir(held))
+                for path in (os.path.join(held, name) for name in names if name.startswith(TEMPORARY_PREFIX)):
+                    with suppress(OSError):  # what a writer left that was killed: there is no lock that would tell
+                        if time.time() - os.lstat(path).st_mtime > ABANDONED_SECONDS:
+                            os.unlink(path)
+                return names
         except FileNotFoundError:
             self._require_mark()
             return set()
@@ -311,6 +319,8 @@ class FolderRemote:
                 write_project_file(os.path.join(held, name), data)
         except OSError as error:
             raise self._offline(error) from error
+        except PathEscape as error:
+            raise RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy) from error
 
     def _offline(self, error: OSError | DiskError) -> RemoteError:
         why = error.message if isinstance(error, DiskError) else os.strerror(error.errno or 0)

@@ -86,7 +86,9 @@ class HubRemote:
             missing |= {key for key, one in known.versions.items() if not one.is_gone and key not in told}
             gone = {key for key in known.strays.keys() & listed.versions.keys() if listed.versions[key].is_gone}
             differ |= {key: listed.versions[key] for key in gone if self._had(key, known.strays[key])}
-        revision, purged = f"{listed.revision}/{listed.restored}", tuple(filter(None, listed.purged))
+        own = _name(self.me().get("member")) if listed.purged else ""  # not by the name that this machine goes by
+        purged = tuple(name for name in listed.purged if name not in ("", own))
+        revision = f"{listed.revision}/{listed.restored}"
         return Delta(differ, listed.texts, revision, frozenset(missing), older, listed.refused, purged)
 
     def _had(self, key: str, digest: str) -> bool:
