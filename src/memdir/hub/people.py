@@ -24,7 +24,7 @@ _NEW_MEMBER = (
     "insert into members (team, id, name, role, created) values (?, ?, ?, ?, ?) on conflict (team, name) do update"
     " set role = excluded.role, active = 1 where members.active = 0 returning id"
 )
-_MEMBERS = "select id, name, role, active from members where team = ? order by name"
+MEMBERS = "select id, name, role, active from members where team = ? order by name"
 _MEMBER = "select id, name, role, active from members where team = ? and id = ?"
 _ADMINS = "select id from members where team = ? and role = 'admin' and active = 1"
 _LOCK = "update teams set revision = revision where id = ? returning id"
@@ -36,15 +36,13 @@ _DERIVED = (
     "select e.key, e.etag from entries e where e.team = ? and e.member <> ? and e.deleted = 0 and exists"
     " (select 1 from versions v where v.team = e.team and v.key = e.key and v.member = ? and v.op = 'put' and v.rev >"
     " coalesce((select max(d.rev) from versions d where d.team = e.team and d.key = e.key and d.op = 'delete'), 0))"
-    " order by e.key"
 )
-_AFTER_THEM = (  # what others made of their texts and nobody sees any more
-    "select distinct v.key, v.rev from versions v join versions b on b.team = v.team and b.key = v.key"
-    " where v.team = ? and b.rev < v.rev and b.member = ? and b.op = 'put' and v.op = 'put' and v.member <> ?"
-    " and v.content is not null"
-    " and not exists (select 1 from versions d where d.team = v.team and d.key = v.key and d.op = 'delete'"
-    " and d.rev > b.rev and d.rev < v.rev)"
-    " and not exists (select 1 from entries e where e.team = v.team and e.rev = v.rev and e.deleted = 0)"
+_AFTER_THEM = (  # what others made of their texts, and is neither begun anew nor there
+    "select distinct v.key, v.rev from versions v join versions b on b.team = v.team and b.key = v.key where v.team = ?"
+    " and b.rev < v.rev and b.member = ? and b.op = 'put' and v.op = 'put' and v.member <> ? and v.content is not null"
+    " and not exists (select 1 from versions d where d.team = v.team and d.key = v.key and d.op = 'delete' and"
+    " d.rev > b.rev and d.rev < v.rev) and not exists (select 1 from entries e where e.team = v.team and e.rev = v.rev"
+    " and e.deleted = 0)"
 )
 _ERASE = (
     "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged'"
@@ -78,7 +76,7 @@ async def add_team(database: Transaction, name: object, limits: TeamCaps, now: i
 async def add_member(database: Transaction, by: Author, name: object, role: object, now: int) -> Row:
     """A new member; one who left comes back as who they were."""
     plain, chosen = checked_name(name), checked_role(role)
-    others = [one for _, one, _, _ in await members_of(database, by.team) if one != plain]
+    others = [one for _, one, _, _ in await database.run(MEMBERS, by.team) if one != plain]
     is_alike = plain.casefold() in map(str.casefold, others)
     rows = [] if is_alike else await database.run(_NEW_MEMBER, by.team, random_name("m"), plain, chosen, now)
     if not rows:
@@ -91,10 +89,6 @@ def checked_role(role: object) -> str:
     if not isinstance(role, str) or role not in OF_ROLE:
         raise bad_request("a role is reader, writer or admin")
     return role
-
-
-async def members_of(database: Transaction, team: str) -> list[Row]:
-    return await database.run(_MEMBERS, team)
 
 
 async def member_of(database: Transaction, team: str, member: str) -> Row:
@@ -152,8 +146,7 @@ async def revoke_token(database: Transaction, by: Author, token: str, now: int) 
     rows = await database.run(_REVOKE, now, token)
     if not rows:
         raise not_found("there is no such token")
-    of_team = replace(by, team=rows[0][0] or by.team)  # in whose audit it belongs, whoever did it
-    await record(database, of_team, "revoke", token, now)
+    await record(database, replace(by, team=rows[0][0] or by.team), "revoke", token, now)  # in that team's audit
 
 
 async def purge(
@@ -164,15 +157,13 @@ async def purge(
     _, name, _, _ = await member_of(database, by.team, member)
     await database.run(_LOCK, by.team)
     own = await database.run(_OF_MEMBER, by.team, member)
-    others = await database.run(_DERIVED, by.team, member, member)
-    after = await database.run(_AFTER_THEM, by.team, member, member)
+    others = sorted(await database.run(_DERIVED, by.team, member, member))
     gone = [*own, *(others if derived else ())]
     if gone:
         deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
         await database.apply(by, deletions, now)
     await database.run(_ERASE.format("member"), now, by.team, member)
-    for key, _ in others if derived else ():
-        await database.run(_ERASE.format("key"), now, by.team, key)
+    after = await database.run(_AFTER_THEM, by.team, member, member)
     for _, rev in after if derived else ():
         await database.run(_ERASE.format("rev"), now, by.team, rev)
     await drop_proposals(database, by.team, f"{name} was purged", now)

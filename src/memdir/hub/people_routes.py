@@ -54,9 +54,8 @@ class PeopleRoutes:
 
     async def me(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
-        ((name, revision, entries, entry_bytes, team_bytes, live, used),) = await self._hub.database.run(
-            _TEAM, identity.team
-        )
+        (row,) = await self._hub.database.run(_TEAM, identity.team)
+        name, revision, entries, entry_bytes, team_bytes, live, used = row
         limits = {"entries": entries, "entryBytes": entry_bytes, "teamBytes": team_bytes, "batch": MAX_BATCH}
         return answer(
             {
@@ -79,7 +78,7 @@ class PeopleRoutes:
                 row = await people.add_member(database, identity.author, name, role, self._hub.now)
             return answer(_member(row), 201)
         identity = await self._hub.identify(request, "read")
-        rows = await people.members_of(self._hub.database, identity.team)
+        rows = await self._hub.database.run(people.MEMBERS, identity.team)
         return answer({"members": [_member(row) for row in rows]})
 
     async def member(self, request: Request) -> Response:
@@ -105,17 +104,15 @@ class PeopleRoutes:
         member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
         async with self._hub.database.transaction() as database:
             purged = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
-        revision, removed, derived = purged
         await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
-        return answer({"revision": revision, "removed": removed, "derived": derived})
+        return answer(dict(zip(("revision", "removed", "derived"), purged, strict=True)))
 
     async def tokens(self, request: Request) -> Response:
         if request.method == "POST":
             return await self._new_token(request)
         identity = await self._hub.identify(request, "read")
-        is_admin = int("admin" in identity.scopes)
-        rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, is_admin)
+        rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, int("admin" in identity.scopes))
         return answer({"tokens": [_token(row) for row in rows]})
 
     async def _new_token(self, request: Request) -> Response:
@@ -164,8 +161,7 @@ class PeopleRoutes:
 
 
 def _member(row: Row) -> dict[str, object]:
-    member, name, role, active = row
-    return {"id": member, "name": name, "role": role, "active": bool(active)}
+    return {"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])}
 
 
 def _token(row: Row) -> dict[str, object]:
