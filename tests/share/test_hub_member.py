@@ -167,3 +167,24 @@ def test_a_purge_that_was_cut_short_is_finished_by_the_next_sync(hub: HubServer,
     assert syncs() == ["project/own.md"] and syncs() == []
     assert tries == ["ann", "ann"]
     place.admin.connection.close()
+
+
+def test_whose_purge_it_is_the_token_says_and_no_name_of_a_machine(hub: HubServer, tmp_path: Path) -> None:
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    ann.put("hers.md", memory_text("hers", "What Ann said."))
+    ann.sync(), bob.sync()
+    members = place.admin.ask("GET", "members").body["members"]
+    (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+    assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+    told: list[str] = []
+
+    def note(name: str) -> tuple[list[str], list[str]]:
+        told.append(name)
+        return [], []
+
+    replace(ann.syncing(), member="bob", on_purged=note).run()
+    assert told == [], "one's own memories stay one's own"
+    replace(bob.syncing(), member="ann", on_purged=note).run()
+    assert told == ["ann"]
+    place.admin.connection.close()
