@@ -75,8 +75,10 @@ def test_a_wrong_token_joins_nothing(hub: HubServer, memdir_command: str, projec
 @pytest.mark.parametrize("what", ["token", "team"])
 def test_what_a_member_can_do_about_a_token_that_has_ended_is_told(hub: HubServer, admin: Client, what: str) -> None:
     token, team = ("mdh_" + "x" * 43, admin.team) if what == "token" else (admin.token, "t_000000000000")
+    remote = HubRemote(f"http://127.0.0.1:{hub.port}", team=team, token=token)
     with pytest.raises(RemoteError) as told:
-        HubRemote(f"http://127.0.0.1:{hub.port}", team=team, token=token).pull(Manifest())
+        remote.pull(Manifest())
+    remote.close()
     assert told.value.kind == "not_allowed" and "`memdir join http" in told.value.remedy
     assert "Bearer" not in str(told.value) and token not in str(told.value)
 
