@@ -21,6 +21,7 @@ from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.listing import index_of, manifest, more_than_listed
+from memdir.store.form import without_fence
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
@@ -62,7 +63,10 @@ class _Commands:
         if key == INDEX_NAME:
             return index_of(store)
         data = store.read_bytes(key if key.endswith(".md") else key + ".md") if key else None
-        return self._listing(store, key) if data is None else numbered(data, _window(lines))
+        if data is None:
+            return self._listing(store, key)
+        text, sign, place = numbered(data, _window(lines)).rpartition("read on with offset ")
+        return f"{text}read on with view_range [{place}, -1]" if sign and place.isdecimal() else text + sign + place
 
     def create(self, path: str, text: str) -> str:
         store, key = self._store(), _file_key(path)
@@ -187,7 +191,7 @@ def _missing(key: str) -> MemoryNotFound:
 
 def _as_memory(text: str) -> bytes:
     """A model that knows nothing of our form writes plain text: it gets the header that `remember` would give it."""
-    if text.lstrip().startswith(_HEADERS):
+    if text.lstrip().startswith(_HEADERS) or without_fence(text) != text:
         return text.encode("utf-8", "replace")
     text = text.encode("utf-8", "replace").decode()
     title, rest = titled(text)
