@@ -128,3 +128,90 @@ def test_no_hook_and_no_program_of_a_repository_runs_here(memdir: Memdir, tmp_pa
         assert answer(at(home, memdir, "sync", "--json"))["sent"]
     assert answer(at(tmp_path / "ann", memdir, "sync", "--json"))["taken"]
     assert not ran.exists()
+
+
+def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = FolderPlace(tmp_path / "remote").where
+    for home, name in ((tmp_path / "ann", "Ann"), (tmp_path / "bob", "Bob")):
+        at(home, memdir, "join", where, "--as", name)
+    mine = open_memory(project, home=tmp_path / "ann")
+    mine.add("Deploys of the shop go out on Tuesdays", name="deploys", scope="team")
+    mine.sync()
+    bob = tmp_path / "bob"
+    at(bob, memdir, "sync")
+    at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch")
+    told = "from the team, by Ann"
+    for words in (("list",), ("list", "--scope", "team"), ("show", "deploys"), ("search", "deploys")):
+        shown = at(bob, memdir, *words).out
+        assert told in " ".join(shown.split()) and shown.count(told) == 1, words
+    assert told in at(bob, memdir, "recall", "when do deploys of the shop go out?").out
+    listed = {one["file"]: one for one in answer(at(bob, memdir, "list", "--json"))["memories"]}
+    assert listed["team/project_deploys.md"]["by"] == "Ann" and listed["team/project_deploys.md"]["ofTeam"] is True
+    assert listed["project_lunch.md"]["by"] is None and listed["project_lunch.md"]["ofTeam"] is False
+    assert answer(at(bob, memdir, "show", "deploys", "--json"))["by"] == "Ann"
+    assert answer(at(bob, memdir, "search", "deploys", "--json"))["matches"][0]["by"] == "Ann"
+    recalled = answer(at(bob, memdir, "recall", "when do deploys of the shop go out?", "--json"))
+    assert recalled["by"] == {"team/project_deploys.md": "Ann"}
+    at(bob, memdir, "unshare", "deploys")
+    why = at(bob, memdir, "why", "deploys").out
+    assert "written by you" not in why and "trust: user" not in why and "by: Ann" in why
+
+
+def test_several_memories_are_shared_as_one_or_not_at_all(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    memdir("join", FolderPlace(tmp_path / "remote").where)
+    memory = open_memory(project)
+    for name in ("adrs", "ruff", "tea break"):
+        memory.add(f"What to know of {name}", name=name)
+    memory.add("The user drinks tea", "user", name="drinks")
+    assert memdir("share", "adrs", "ruff", "drinks").code != 0
+    assert [one.key for one in memory.list(scope="team")] == [], "nothing was shared"
+    assert memdir("share", "adrs", "nonsense").code != 0
+    assert [one.key for one in memory.list(scope="team")] == []
+    assert memdir("share", "adrs").code == 0
+    assert memdir("share", "adrs", "ruff", "tea").code == 0, "whoever was interrupted calls again; `team/` is no word"
+    assert len(memory.list(scope="team")) == 3
+    memdir("undo")
+    assert [one.key for one in memory.list(scope="team")] == ["project_adrs.md"], "they were one change"
+
+
+def test_what_fails_is_told_until_it_does_not(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = FolderPlace(tmp_path / "remote").where
+    memdir("join", where)
+    memory = open_memory(project)
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    members = Path(where, "members")
+    members.mkdir(exist_ok=True)
+    members.rename(tmp_path / "away")
+    members.write_text("in the way")  # a remote that cannot be used
+    memory.sync_behind()
+    memory.sync_behind()
+    assert "fail (first today)" in memdir("sync", "--status").err
+    failure = answer(memdir("sync", "--status", "--json"))["failure"]
+    assert failure["since"].endswith("Z") and failure["problem"]
+    assert "Syncs with the team fail" in memdir("doctor").out
+    ran = memdir("sync", "--json")
+    assert ran.code == 16 and answer(ran)["ok"] is False
+    starts = [memdir("hook", "claude", "SessionStart", stdin=event(project, str(number))).out for number in range(2)]
+    is_short = failure["reason"] == "offline"
+    assert ["fail (first" in one for one in starts] == [not is_short, False], "once"
+    members.unlink()
+    (tmp_path / "away").rename(members)
+    assert memdir("sync").code == 0
+    status = answer(memdir("sync", "--status", "--json"))
+    assert status["failure"] is None and status["synced"].endswith("Z")
+
+
+def event(project: Path, session: str) -> str:
+    return json.dumps({"session_id": f"s{session}", "cwd": str(project), "source": "startup", "transcript_path": ""})
+
+
+def test_a_long_list_is_cut_short_for_people_only(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    memdir("join", FolderPlace(tmp_path / "remote").where)
+    root = Path(open_memory(project).place.team().root)
+    for number in range(60):
+        (root / f"n{number}.md").write_text(f"---\nname: n{number}\ndescription: number {number}\n---\n\nText.\n")
+    assert len(answer(memdir("sync", "--dry-run", "--json"))["sent"]) == 60
+    shown = memdir("sync").out
+    assert shown.count("sent: n") == 50 and "10 more" in shown
+    ran = memdir("sync", "--set", "team.maxEntries=1")
+    assert ran.err.count("does not travel") <= 5
