@@ -38,52 +38,10 @@ from memdir.transcript.message import Block, Json, Opaque, Role
 from memdir.transcript.session_list import SessionSummary
 from memdir.transcript.sources.source import SessionRef
 
-__all__ = [
-    "Adoption",
-    "AgentRun",
-    "Answer",
-    "AtCap",
-    "Block",
-    "Budget",
-    "CachePolicy",
-    "ChatJob",
-    "Confirm",
-    "Content",
-    "Dialect",
-]
-__all__ += [
-    "DocUpdate",
-    "Draft",
-    "DreamReport",
-    "DreamTask",
-    "Ending",
-    "FieldValue",
-    "FileChange",
-    "FileState",
-    "Files",
-]
-__all__ += ["Moved", "PurgeReport", "PurgeSource", "PurgedFile", "SyncReport"]
-__all__ += ["ForkReport", "Form", "Gate", "Hit", "Identity", "Json", "MemoryStore", "Method", "ModelFailure"]
-__all__ += [
-    "ModelSettings",
-    "NotDreamt",
-    "OnProgress",
-    "Opaque",
-    "OpenQuestion",
-    "Phase",
-    "Program",
-    "Provider",
-    "RetryPolicy",
-]
-__all__ += [
-    "Role",
-    "SessionRef",
-    "SessionSearch",
-    "SessionSummary",
-    "Sink",
-    "Step",
-    "StopReason",
-    "StoreRecord",
-    "Topic",
-    "TypedJob",
-]
+__all__ = ["Adoption", "AgentRun", "Answer", "AtCap", "Block", "Budget", "CachePolicy", "ChatJob", "Confirm"]
+__all__ += ["Content", "Dialect", "DocUpdate", "Draft", "DreamReport", "DreamTask", "Ending", "FieldValue"]
+__all__ += ["FileChange", "FileState", "Files", "ForkReport", "Form", "Gate", "Hit", "Identity", "Json"]
+__all__ += ["MemoryStore", "Method", "ModelFailure", "ModelSettings", "Moved", "NotDreamt", "OnProgress", "Opaque"]
+__all__ += ["OpenQuestion", "Phase", "Program", "Provider", "PurgeReport", "PurgeSource", "PurgedFile", "RetryPolicy"]
+__all__ += ["Role", "SessionRef", "SessionSearch", "SessionSummary", "Sink", "Step", "StopReason", "StoreRecord"]
+__all__ += ["SyncReport", "Topic", "TypedJob"]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from memdir.disk.safe_path import is_key
 from memdir.share.known import KnownTeam
-from memdir.share.merge import Settled, beside, settle
+from memdir.share.merge import Settled, beside, conflict_of, settle
 from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.sync import MAX_BY_HAND
@@ -54,6 +55,49 @@ def test_a_second_text_never_takes_the_place_of_another() -> None:
     assert other == f"a.conflict-{digest_of(A)[:16]}.md"
     own = f"a.conflict-{digest_of(data)[:8]}.md"
     assert beside(own, data, {}.get)[0] != own
+
+
+@pytest.mark.parametrize(
+    "key", ["n" * 252 + ".md", "d/" + "ü" * 126 + ".md", "/".join(["d" * 250] * 4) + "/" + "n" * 17 + ".md"]
+)
+def test_a_second_text_has_a_name_that_a_disk_can_hold(key: str) -> None:
+    assert is_key(key)
+    name, data = beside(key, A, {}.get)
+    assert is_key(name) and conflict_of(name, data) == key
+
+
+@pytest.mark.parametrize("first", ["../../evil.md", "b.md", "/etc/evil.md", "a.conflict-1.md", "A.md"])
+def test_a_text_does_not_say_by_itself_whose_second_version_it_is(first: str) -> None:
+    text = memory_text("a", "one").replace("type:", f"conflict-with: {first}\ntype:").encode()
+    name, data = beside("a.md", text, {}.get)
+    assert name == f"a.conflict-{digest_of(text)[:8]}.md" and conflict_of(name, data) == "a.md"
+    assert conflict_of("a.md", text) == "" == conflict_of("c.conflict-1.md", text)
+
+
+@pytest.mark.parametrize("kind", ["folder", "hub-sqlite"])
+@pytest.mark.parametrize(("key", "extra"), [("n" * 250 + ".md", ""), ("a.md", "conflict-with: ../../../evil.md\n")])
+def test_both_texts_of_a_conflict_are_kept_whatever_its_name(team: Team, key: str, extra: str) -> None:
+    def said(what: str) -> str:
+        return memory_text("a", f"The port is {what}.").replace("type:", f"{extra}type:")
+
+    ann, bob = team("ann", "bob")
+    ann.put(key, said("1"))
+    ann.sync(), bob.sync()
+    ann.put(key, said("2 says Ann")), bob.put(key, said("3 says Bob"))
+    ann.sync(), bob.sync()
+    texts = in_step(ann, bob).values()
+    assert len(texts) == 2 and all(any(f"says {name}" in text for text in texts) for name in ("Ann", "Bob"))
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_a_long_name_in_other_capitals_costs_no_other_memory(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("N" * 252 + ".md", memory_text("a", "Ann"))
+    ann.sync()
+    bob.put("n" * 252 + ".md", memory_text("a", "Bob")), bob.put("other.md", memory_text("b", "travels"))
+    bob.sync()
+    assert "other.md" in bob.sync().sent or "travels" in in_step(ann, bob)["other.md"]
+    assert len(in_step(ann, bob)) == 3
 
 
 def test_what_was_not_taken_in_is_not_written_over(team: Team) -> None:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from evals import secrets as secrets_eval
 from memdir.errors import MemdirError
 from memdir.store.secrets import SecretMatch, find_secrets, redact
-from memdir.store.secrets.tables import one_of, rules, tried
+from memdir.store.secrets.tables import one_of, rules, tried, tried_formats
 from tests.timing import cpu_seconds
 
 ALPHANUMERIC = string.ascii_letters + string.digits
@@ -122,6 +122,25 @@ def test_no_rule_is_left_out_whose_literal_is_there(table: str, text: str) -> No
     """What is not tried for the sake of time is what cannot be found."""
     wanted = [(kind, pattern) for kind, literals, pattern in rules(table) if any(one in text for one in literals)]
     assert tried(table, text) == wanted
+
+
+def test_each_format_is_tried_on_a_word_that_it_matches() -> None:
+    for kind, _, pattern in rules("formats"):
+        for seed in range(8):
+            assert (kind, pattern) in tried_formats(drawn_from(pattern, random.Random(f"{pattern}{seed}"))), pattern
+
+
+@given(st.data(), st.randoms(use_true_random=False))
+@settings(max_examples=60)
+def test_no_format_is_left_out_that_words_hold(data: st.DataObject, rng: random.Random) -> None:
+    """Nor where they are not searched for each literal, because a match begins with it."""
+    made = [st.sampled_from(LITERALS), st.text(max_size=4), st.sampled_from(["_", "-", "ü", " ", "a1"])]
+    tokens = st.sampled_from(rules("formats")).map(lambda row: drawn_from(row[2], rng))
+    text = "".join(data.draw(st.lists(st.one_of(tokens, *made), min_size=1, max_size=6)))
+    asked = tried_formats(text)
+    for kind, _, pattern in rules("formats"):
+        if re.search(rf"(?<![A-Za-z0-9])(?:{pattern})", text):
+            assert (kind, pattern) in asked
 
 
 @pytest.mark.parametrize("count", [12, 15, 18, 21, 24])

@@ -76,6 +76,38 @@ def test_a_title_is_the_first_clause_that_says_something() -> None:
     assert len(long) <= MAX_TITLE and not long.endswith(("the", "…"))
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Please never push to main", "Never push to main"),
+        ("Never push to main, please!", "Never push to main"),
+        ("Please, please keep replies short", "Keep replies short"),
+        ("Could you please always run the linter first?", "Always run the linter first"),
+        ("Can you use tabs?", "Use tabs"),
+        ("I'd like you to answer in German", "Answer in German"),
+        ("Bitte nie direkt auf main pushen", "Nie direkt auf main pushen"),
+        ("Kannst du bitte immer Tabs nehmen?", "Immer Tabs nehmen"),
+        ("S'il te plaît, n'utilise jamais de tabulations", "N'utilise jamais de tabulations"),
+        ("Veuillez répondre en français", "Répondre en français"),
+        ("Por favor, nunca uses mocks", "Nunca uses mocks"),
+        ("Per favore non usare emoji", "Non usare emoji"),
+        ("Alsjeblieft geen emoji gebruiken", "Geen emoji gebruiken"),
+        ("Proszę nie używać tabulatorów", "Nie używać tabulatorów"),
+        ("Пожалуйста, отвечай коротко", "Отвечай коротко"),
+        ("Lütfen kısa yaz", "Kısa yaz"),
+    ],
+)
+def test_a_title_does_without_what_was_only_polite(said: str, told: str) -> None:
+    assert (first_words(said), title(said)) == (told, told)
+
+
+@pytest.mark.parametrize(
+    "said", ["Pleasekeep holds our passwords", "Tu peux pousser sur main", "-5 degrees is the limit", "Please"]
+)
+def test_what_only_looks_polite_stays(said: str) -> None:
+    assert first_words(said) == said
+
+
 def test_the_first_words_of_a_text_end_at_a_pause() -> None:
     assert first_words("Deploys are frozen, ask Ana") == "Deploys are frozen"
     assert first_words("") == "memory"

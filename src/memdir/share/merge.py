@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memdir.disk.safe_path import MAX_COMPONENT_BYTES, MAX_KEY_BYTES, is_key
 from memdir.share.remote import digest_of
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
 CONFLICT_FIELD = "conflict-with"  # in the frontmatter of the second text: the file that it is a version of
+_SECOND = ".conflict-"  # in its name
 _DIGITS = 8  # of the text's digest in its name: the same text, whoever sets it aside, has the same name
 
 
@@ -40,16 +42,27 @@ def settle(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> Sett
 def beside(key: str, text: bytes, read: Callable[[str], bytes | None]) -> tuple[str, bytes]:
     """The name and the text of the file that holds the second version of a memory. `read` tells what lies under a name:
     somebody may have gone on writing in an earlier one, and its own name is the first version's."""
-    first = key if not (known := conflict_of(text)) else known
-    stem, digest = first.removesuffix(".md"), digest_of(text)
+    first, digest = conflict_of(key, text) or key, digest_of(text)
     data = Topic(text).with_field(CONFLICT_FIELD, first).data
     for digits in range(_DIGITS, len(digest) + 1, _DIGITS):
-        name = f"{stem}.conflict-{digest[:digits]}.md"
+        name = name_beside(first, f"{_SECOND}{digest[:digits]}")
         if name != key and read(name) in (None, data):
             break
     return name, data
 
 
-def conflict_of(text: bytes) -> str:
-    """The memory that a text is the second version of; empty for one that is none."""
-    return Topic(text).fields.get(CONFLICT_FIELD, "")
+def name_beside(key: str, mark: str) -> str:
+    """A name like a memory's with a mark at its end, that any disk can hold: as much of it as has room."""
+    folder, _, name = key.rpartition("/")
+    room = min(MAX_COMPONENT_BYTES, MAX_KEY_BYTES - len(folder.encode()) - 1) - len(f"{mark}.md")
+    stem = name.removesuffix(".md").encode()[: max(room, 0)].decode("utf-8", "ignore").rstrip(" .")
+    found = f"{folder}/{stem}{mark}.md".lstrip("/")
+    return found if is_key(found) else f"memory{mark}.md"
+
+
+def conflict_of(key: str, text: bytes) -> str:
+    """The memory that a file holds the second version of; empty for one that does not. Its text says so, and anybody
+    may write that: the name has to say the same."""
+    first = Topic(text).fields.get(CONFLICT_FIELD, "")
+    _, dot, digits = key.removesuffix(".md").rpartition(_SECOND)
+    return first if dot and is_key(first) and key == name_beside(first, dot + digits) else ""

@@ -18,7 +18,7 @@ from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_s
 from memdir.share.judge import NotShared, TeamCaps, judge
 from memdir.share.known import KnownTeam
 from memdir.share.local import LocalTexts, read_local, spell_alike
-from memdir.share.merge import beside, settle
+from memdir.share.merge import beside, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.secrets.refuse import harmless_name
@@ -318,7 +318,7 @@ class Sync:
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
         local = read_local(self.store.root, self.caps)
-        if not is_dry and self._give_other_names(known, local):
+        if not is_dry and self._give_other_names(known, local, report):
             local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
@@ -337,7 +337,7 @@ class Sync:
         self._note_push(known, result, report)
         return result
 
-    def _give_other_names(self, known: KnownTeam, local: LocalTexts) -> bool:
+    def _give_other_names(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> bool:
         """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
         living = {key for key, one in known.seen.items() if not one.there.is_gone}
         names = {key.casefold(): key for key in living if local.stands(key)}
@@ -346,9 +346,10 @@ class Sync:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
                     data = local.texts[key].data
-                    self._write(change, _other_name(key, digest_of(data)), data, None)
-                    change.delete(key)
-                    change.drop_entry(key)
+                    with _faults_to(report, key):
+                        self._write(change, _other_name(key, digest_of(data)), data, None)
+                        change.delete(key)
+                        change.drop_entry(key)
         return bool(clashes)
 
     def _version(self, key: str, data: bytes | None, local: LocalTexts) -> Version:
@@ -452,7 +453,7 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
 
 
 def _other_name(key: str, digest: str) -> str:
-    return f"{key.removesuffix('.md')}_{digest[:_DIGITS]}.md"
+    return name_beside(key, f"_{digest[:_DIGITS]}")
 
 
 def _reason_of(report: SyncReport, known: KnownTeam, local: LocalTexts) -> Reason | str:

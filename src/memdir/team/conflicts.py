@@ -12,7 +12,7 @@ def conflicts_in(store: MemoryStore) -> dict[str, str]:
     """The files that hold a second version of a memory, with the memory that it is of."""
     found = {}
     for memory in store.readable(store.scan(limit=None).headers):
-        first = conflict_of(memory.topic.data)
+        first = conflict_of(memory.key, memory.topic.data)
         if first:
             found[memory.key] = first
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from memdir.disk.safe_path import is_key
 from memdir.text.language import cjk_runs, common_words, fold, language, stems
@@ -65,15 +66,39 @@ def with_capital(text: str) -> str:
     return text[:1].upper() + text[1:] if is_plain else text
 
 
+def plainly(text: str) -> str:
+    """A text without what makes it polite before and behind it: "please …", "could you …?", "…, s'il te plaît"."""
+    from memdir.text.phrases import cues
+
+    before, behind = _politely()
+    said = before.sub("", behind.sub(r"\1", text)).rstrip("?？ ")
+    if said == text.rstrip("?？ ") or len(said.split()) < TELLING_STEMS:
+        return text
+    word = fold(said.split()[0])
+    is_name = not word.replace("'", "").isalpha() or any(cue.meaning == "product" for cue in cues(word, [word], "en"))
+    return said[:1].upper() + said[1:] if text[:1].isupper() and not is_name else said
+
+
+@cache
+def _politely() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    from memdir.text.phrases import alternatives
+
+    polite, asks, gap = alternatives("polite"), alternatives("asks"), r"[\s,;:!.…—–¡¿-]*"
+    asked = rf"(?:{asks}){gap}(?=(?:{polite})|.*[?？]\s*$)(?:(?:{polite}){gap})*"
+    before = re.compile(rf"^{gap}(?:{asked}|(?:(?:{polite}){gap})+)", re.IGNORECASE | re.DOTALL)
+    return before, re.compile(rf"[\s,;—–-]+(?:{polite})[\s.!]*([?？]?)\s*$", re.IGNORECASE)
+
+
 def first_words(text: str) -> str:
     """A title: a text up to its first pause, or its first words."""
-    words = text.split()[:MAX_TITLE_WORDS]
+    words = plainly(text).split()[:MAX_TITLE_WORDS]
     pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in ",;:—–("), len(words) - 1)
     return cut_at_word(" ".join(words[: pause + 1]).rstrip(",;:.…—–( "), MAX_TITLE) or "memory"
 
 
 def title(lead: str) -> str:
     """A title: the first clause of a sentence that names a topic, cut to fit."""
+    lead = plainly(lead)
     clauses = [clause.strip() for clause in _CLAUSES.split(lead) if clause.strip()]
     first = next((at for at, clause in enumerate(clauses) if _tells(clause)), 0)
     text = clauses[first] if clauses else lead

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from memdir.store.secrets.rules import by_announcement, by_format, by_place, in_pieces, key_blocks, seed_phrases
 from memdir.store.secrets.tables import compiled
-from memdir.store.secrets.view import MAX_DEPTH, View, decoded, plain, unescaped
+from memdir.store.secrets.view import MAX_DEPTH, MIN_ENCODED, View, decoded, plain, unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from re import Match
 
     from memdir.store.secrets.rules import Finding
 
@@ -139,18 +140,27 @@ def _in_view(view: View) -> list[Finding]:
 
 def _in_encoded(view: View, *, depth: int) -> Iterator[Finding]:
     """Base64 and hexadecimal runs whose content holds a secret; wrapped lines are tried as one."""
-    if not view.long_words:
-        return
-    wrapped = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,80}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,80})+={0,2}"
-    for runs in (r"[A-Za-z0-9+/_-]{24,}={0,2}", wrapped):
-        for run in compiled(runs).finditer(view.text):
-            content = decoded(run.group())
-            inner = View(content)
-            found = _in_view(inner) if content else []
-            if content and not found and depth < MAX_DEPTH:
-                found = list(_in_encoded(inner, depth=depth + 1))
-            if found:
-                yield *min(found)[:2], view.starts[run.start()], view.ends[run.end() - 1]
+    for run in _encoded_runs(view):
+        content = decoded(run.group())
+        if not content:
+            continue
+        inner = View(content)
+        found = _in_view(inner)
+        if not found and depth < MAX_DEPTH:
+            found = list(_in_encoded(inner, depth=depth + 1))
+        if found:
+            yield *min(found)[:2], view.starts[run.start()], view.ends[run.end() - 1]
+
+
+def _encoded_runs(view: View) -> Iterator[Match[str]]:
+    """In words only: to try a pattern at each place of a text costs more than all else."""
+    run = compiled(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}={0,2}")
+    for start, end in view.words:
+        if end - start >= MIN_ENCODED:
+            yield from run.finditer(view.text, start, end)
+    if any(compiled(r"[A-Za-z0-9+/]{40}").search(view.text, *word) for word in view.words if word[1] - word[0] >= 40):
+        wrapped = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,80}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,80})+={0,2}"
+        yield from compiled(wrapped).finditer(view.text)
 
 
 def _merged(findings: list[Finding]) -> tuple[SecretMatch, ...]:

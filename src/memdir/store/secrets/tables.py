@@ -3,7 +3,7 @@ module. Each says at its top how it is read; none is read before a text is searc
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from memdir.disk.shipped import broken, shipped_lines
 
@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from re import Pattern
 
     Rule = tuple[str, tuple[str, ...], str]  # kind, literals and pattern
+    Numbers = dict[str, tuple[int, ...]]  # of rows
 
 _BLANK = "␣"
 _COMMON = "zqjxkvbywgpfmucdlhrsinoate.:- "  # signs from rare to common; what is not among them is rarer still
+_LEADING = "^"
+_HEAD = 3  # letters by which the beginning of a run is known
+MIN_RUN = 24  # letters, digits, _ and - in a row that every format without a literal has
+_OTHER_SIGNS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
 _RARE = 4  # of these that most texts lack
 
 
+@lru_cache(maxsize=2_048)
 def compiled(pattern: str) -> Pattern[str]:
-    """The compiled pattern. `re` keeps the compiled ones, and is imported only when a text is searched."""
+    """The compiled pattern; `re` is imported only when a text is searched."""
     import re  # here, because a hook that searches no text should not load it (ADR 0003)
 
     return re.compile(pattern)
@@ -28,7 +34,13 @@ def compiled(pattern: str) -> Pattern[str]:
 @cache
 def rules(table: str) -> tuple[Rule, ...]:
     """The rows of `formats`, `places` or `announcers`."""
-    found: list[Rule] = []
+    return tuple((kind, literals, pattern) for kind, literals, pattern, _ in _rows(table))
+
+
+@cache
+def _rows(table: str) -> tuple[tuple[str, tuple[str, ...], str, bool], ...]:
+    """The same, and whether every match of a row begins with a literal of it."""
+    found: list[tuple[str, tuple[str, ...], str, bool]] = []
     parts: dict[str, str] = {}  # patterns that others are made of, by their names in angle brackets
     for line in shipped_lines(f"store/secrets/{table}.txt"):
         kind, literals, pattern = line.split(" ", 2)
@@ -37,22 +49,44 @@ def rules(table: str) -> tuple[Rule, ...]:
         if kind.startswith("<"):
             parts[kind] = pattern
         else:
-            known = "" if literals == "*" else literals.replace(_BLANK, " ")
-            found.append((kind, tuple(known.split(",")), pattern))
+            known = "" if literals == "*" else literals.removeprefix(_LEADING).replace(_BLANK, " ")
+            found.append((kind, tuple(known.split(",")), pattern, literals.startswith(_LEADING)))
     return tuple(found)
 
 
 @cache
-def _literals(table: str, *, is_ascii: bool) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
+def _literals(
+    table: str, *, is_ascii: bool, is_leading: bool
+) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
     """The literals of a table with the numbers of their rows, by a part of each: where that is not in a text, none of
-    them has to be looked for, and most texts lack most of those parts. `is_ascii`: only those that such a text can
-    hold."""
+    them has to be looked for, and most texts lack most of those parts."""
     found: dict[str, dict[str, tuple[int, ...]]] = {}
-    for number, (_, literals, _) in enumerate(rules(table)):
-        for literal in (one for one in literals if one.isascii() or not is_ascii):
+    for number, (_, literals, _, leads) in enumerate(_rows(table)):
+        for literal in (one for one in literals if one and one.isascii() == is_ascii and leads == is_leading):
             some = found.setdefault(_telling_part(literal), {})
             some[literal] = (*some.get(literal, ()), number)
     return tuple((part, tuple(some.items())) for part, some in found.items())
+
+
+@cache
+def _leading(table: str) -> tuple[Numbers, Numbers]:
+    """The rows whose matches begin with a literal: by the letters and digits that it begins with where a sign follows
+    there, and else by the first three of them. Both stand at the beginning of a run of such, so no text is searched."""
+    whole: Numbers = {}
+    begun: Numbers = {}
+    for number, (_, literals, _, leads) in enumerate(_rows(table)):
+        for literal in literals if leads else ():
+            found = compiled("[A-Za-z0-9]+").match(literal)
+            run = found.group() if found else ""
+            some, name = (begun, run[:_HEAD]) if run == literal else (whole, run)
+            some[name] = (*some.get(name, ()), number)
+    return whole, begun
+
+
+@cache
+def _without_literal(table: str) -> tuple[int, ...]:
+    """The rows that any text may hold a match of."""
+    return tuple(number for number, (_, literals, _, _) in enumerate(_rows(table)) if "" in literals)
 
 
 def _telling_part(literal: str) -> str:
@@ -73,13 +107,44 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def tried(table: str, text: str) -> list[tuple[str, str]]:
-    """Kind and pattern of the rules of a table of which the text holds a literal."""
+    """Kind and pattern of the rules of a table of which the text holds a literal, and of those without one."""
+    hit = set(_without_literal(table))
+    for is_leading in (False, True):
+        hit |= _with_literal(table, text, is_leading=is_leading)
+    return _chosen(table, hit)
+
+
+def tried_formats(text: str) -> list[tuple[str, str]]:
+    """Of the formats those that words may hold a match of; there are too many to look for each literal."""
+    parted = _narrow(text).translate(_OTHER_SIGNS)
+    longest = max(map(len, parted.split()), default=0)
+    runs = set(parted.replace("_", " ").replace("-", " ").split())
+    whole, begun = _leading("formats")
+    hit = _with_literal("formats", text, is_leading=False)
+    hit.update(_without_literal("formats") if longest >= MIN_RUN else ())
+    hit.update(*(whole[run] for run in runs & whole.keys()))
+    hit.update(*(begun[head] for head in {run[:_HEAD] for run in runs} & begun.keys()))
+    return _chosen("formats", hit)
+
+
+def _narrow(text: str) -> str:
+    """In which one searches faster for what is plain."""
+    return text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+
+
+def _with_literal(table: str, text: str, *, is_leading: bool) -> set[int]:
     hit: set[int] = set()
-    for part, some in _literals(table, is_ascii=text.isascii()):
-        if part in text:
-            for literal, numbers in some:
-                if literal in text:
-                    hit.update(numbers)
+    narrow = _narrow(text)
+    for is_ascii, place in ((True, narrow), (False, text)) if narrow is not text else ((True, text),):
+        for part, some in _literals(table, is_ascii=is_ascii, is_leading=is_leading):
+            if part in place:
+                for literal, numbers in some:
+                    if literal in place:
+                        hit.update(numbers)
+    return hit
+
+
+def _chosen(table: str, hit: set[int]) -> list[tuple[str, str]]:
     if not hit:
         return []
     table_rules = rules(table)
