@@ -82,7 +82,7 @@ def test_several_changes_are_one_push_and_take_nothing_in() -> None:
         told.append(pushes_only)
         is_done.set()
 
-    behind = TeamBehind(sync, debounce_seconds=0.05)
+    behind = TeamBehind(sync, debounce=0.05)
     for _ in range(5):
         behind.changed()
     assert is_done.wait(10) and told == [True]
@@ -151,7 +151,7 @@ def test_nothing_is_sent_while_a_turn_is_under_way() -> None:
         told.append(pushes_only)
         is_done.set()
 
-    behind = TeamBehind(sync, debounce_seconds=0.01)
+    behind = TeamBehind(sync, debounce=0.01)
     behind.turn_began()
     behind.changed()
     is_tried.wait(0.1)  # the time of several pushes
@@ -176,7 +176,7 @@ async def test_a_question_begins_a_turn_and_its_answer_ends_it(project: Path, bo
 
 def test_the_end_of_a_session_waits_no_longer_than_its_limit() -> None:
     go_on = threading.Event()
-    behind = TeamBehind(lambda pushes_only: bool(go_on.wait(30)) and None, debounce_seconds=0.01, close_seconds=0.2)
+    behind = TeamBehind(lambda pushes_only: bool(go_on.wait(30)) and None, debounce=0.01, limit=0.2)
     behind.start()
     behind.changed()
     begun = time.monotonic()

@@ -26,15 +26,11 @@ class TeamBehind:
     """The syncs of one conversation. `sync` is told whether it may only push; what it raises is its own to tell."""
 
     def __init__(
-        self,
-        sync: Callable[[bool], None],
-        *,
-        debounce_seconds: float = DEBOUNCE_SECONDS,
-        close_seconds: float = CLOSE_SECONDS,
+        self, sync: Callable[[bool], None], *, debounce: float = DEBOUNCE_SECONDS, limit: float = CLOSE_SECONDS
     ) -> None:
         self._sync = sync
-        self._close_seconds = close_seconds
-        self._debounce_seconds = debounce_seconds
+        self._debounce_seconds = debounce
+        self._close_seconds = limit
         self._timer: threading.Timer | None = None
         self._started: threading.Thread | None = None
         self.is_in_turn = False  # whether somebody waits for an answer

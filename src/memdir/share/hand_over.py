@@ -18,8 +18,8 @@ UNSHARED = "unshare"  # the source of what was taken back from the team and is s
 
 
 def share_memories(store: MemoryStore, keys: Sequence[str], *, max_bytes: int) -> list[str]:
-    """Move memories of the project's own into the team's directory, all or none; gives their keys there. `undo` takes
-    it back. One that is there already stays: whoever was interrupted calls again."""
+    """Move memories of the project's own into the team's directory, all or none; gives their keys there. One that is
+    there already stays: whoever was interrupted calls again."""
     texts = {key: store.read(key).topic.data for key in keys}
     for key, data in texts.items():
         if len(data) > max_bytes:

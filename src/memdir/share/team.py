@@ -64,7 +64,7 @@ def open_remote(address: Address, place: Place, layout: Layout, *, name: str, cl
         return GitRemote(address.where, place.team_objects, name=name, clock=clock)
     from memdir.share.remotes.hub import HubRemote
 
-    return HubRemote(address.where, team=address.team, token=read_token(layout, address), author=name)
+    return HubRemote(address.where, team=address.team, token=read_token(layout, address))
 
 
 def member_id(place: Place) -> str:

@@ -24,18 +24,7 @@ MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_REASONS: dict[str, Reason] = {
-    "conflict": "conflict",
-    "cap": "cap",
-    "same-name": "path",
-    "too-large": "too_large",
-    "secret": "secret",
-    "path": "path",
-    "private": "private",
-    "not-text": "not_text",
-    "rate": "rate",
-    "not-allowed": "not_allowed",
-}
+_REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Reason)} | {"same-name": "path"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class TeamProposal:
 class HubRemote:
     """One team of a hub. The token tells who we are, and goes into no URL and no message."""
 
-    def __init__(self, url: str, *, team: str = "", token: str, author: str = "") -> None:
+    def __init__(self, url: str, *, team: str = "", token: str) -> None:
         self._parts = urlsplit(url)
         if self._parts.scheme not in ("https", "http") or not self._parts.hostname or self._parts.username:
             raise RemoteError(f"{url!r} is no address of a hub", kind="broken", remedy="Use https://host")
@@ -59,7 +48,6 @@ class HubRemote:
             raise RemoteError("a hub is talked to by https only", kind="broken", remedy="Use https://host")
         self._team = team
         self._token = token
-        self._author = author
         self._connection: http.client.HTTPConnection | None = None
         self.requests = 0  # that were made
 
