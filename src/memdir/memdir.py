@@ -273,7 +273,7 @@ class MemDir:
 
     def share_all(self, memories: Sequence[str]) -> Sequence[str]:
         """The same for several, as one change: all of them or none. What is the team's already is passed over."""
-        from memdir.share.hand_over import share_memories
+        from memdir.store.hand_over import share_memories
         from memdir.store.memories import find_key
 
         team = self._open_for_writing("team")
@@ -287,7 +287,7 @@ class MemDir:
 
     def unshare_all(self, memories: Sequence[str]) -> Sequence[str]:
         """The same for several, as one change: all of them or none."""
-        from memdir.share.hand_over import unshare_memories
+        from memdir.store.hand_over import unshare_memories
         from memdir.store.memories import find_key
         from memdir.store.shared import author_of
 

@@ -57,7 +57,7 @@ def open_remote(address: Address, place: Place, layout: Layout, *, name: str, cl
     if address.kind == "folder":
         from memdir.share.remotes.folder import FolderRemote
 
-        return FolderRemote(address.where, member=member_id(place), name=name)
+        return FolderRemote(address.where, member=member_id(place), name=name, kept=place.team_lists)
     if address.kind == "git":
         from memdir.share.remotes.git import GitRemote
 
