@@ -11,7 +11,6 @@ from memdir.hub.bearer import OF_ROLE, NewToken, make_token
 from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
 from memdir.hub.people import (
     DAY,
-    TeamLimits,
     add_member,
     add_team,
     give_token,
@@ -23,6 +22,7 @@ from memdir.hub.people import (
     set_role,
 )
 from memdir.hub.sqlite_database import SqliteDatabase
+from memdir.share.judge import TeamCaps
 
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded
@@ -37,10 +37,9 @@ _PRUNE = (
 )
 
 RAISED_BY = 1_000_000  # more than any team changes between a backup and its restore
-_RAISED = (
-    "update teams set revision = revision + ? returning id",
-    "update entries set rev = rev + ? returning rev",
-    "update versions set rev = rev + ? returning rev",
+_RESTORED = (
+    "update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?"
+    " returning id"
 )
 
 
@@ -66,7 +65,7 @@ async def _list_teams(database: HubDatabase, _: argparse.Namespace, __: int) -> 
 
 
 async def _add_team(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    limits = TeamLimits(options.entries, options.entry_bytes, options.team_bytes)
+    limits = TeamCaps(options.entries, options.entry_bytes, options.team_bytes)
     async with database.transaction() as held:
         team = await add_team(held, options.team, limits, now)
         told: dict[str, object] = {"team": team}
@@ -106,8 +105,11 @@ async def _set_role(database: HubDatabase, options: argparse.Namespace, now: int
     async with database.transaction() as held:
         team = await _team(held, options.team)
         member, name, *_ = await _member(held, team, options.member)
-        await set_role(held, Author(team, OPERATOR), member, options.role, now)
-    return {"member": member, "role": options.role}, [f"{name} is {options.role} now"]
+        _, needs_token = await set_role(held, Author(team, OPERATOR), member, options.role, now)
+    lines = [f"{name} is {options.role} now"]
+    if needs_token:
+        lines.append(f"Their token was made for less: `memdir hub admin token {options.team} {name}` makes another")
+    return {"member": member, "role": options.role, "needsToken": needs_token}, lines
 
 
 async def _remove_member(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
@@ -129,6 +131,7 @@ async def _purge(database: HubDatabase, options: argparse.Namespace, now: int) -
         member, name, *_ = await _member(held, team, options.member)
         by = Author(team, OPERATOR)
         revision, removed, derived = await purge(held, by, member, now, derived=options.derived)
+    await database.scrub()
     lines = [f"What {name} wrote is removed: {len(removed)} entries; each machine follows at its next sync"]
     if derived:
         lines.append(f"Others have changed these since, and they stay (--derived removes them): {', '.join(derived)}")
@@ -156,15 +159,15 @@ async def _metrics(database: HubDatabase, _: argparse.Namespace, now: int) -> To
 
 async def _prune(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
     rows = await database.run(_PRUNE, now, now - options.days * DAY)
+    await database.scrub()
     return {"erased": len(rows)}, [f"The texts of {len(rows)} old versions are erased"]
 
 
 async def _restored(database: HubDatabase, _: argparse.Namespace, now: int) -> Told:
-    """Revisions that machines saw after the backup are given to other changes now: all go up, so that nobody has."""
+    """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
+    the last one that the backup has. Said twice in a row, it is done once."""
     async with database.transaction() as held:
-        for statement in _RAISED:
-            await held.run(statement, RAISED_BY)
-        teams = await held.run("select id from teams")
+        teams = await held.run(_RESTORED, RAISED_BY, RAISED_BY)
         for (team,) in teams:
             await record(held, Author(team, OPERATOR), "restored", "from a backup", now)
     return {"teams": len(teams)}, [f"Every machine of {len(teams)} teams will look at everything again"]
