@@ -136,7 +136,7 @@ def _print(
         terminal.line("No memory clearly helps with that.")
     chosen = () if options.explain and choice.by == "words" else choice.keys
     for scope, key in (*(("user", key) for key in own), *((options.scope, key) for key in chosen)):
-        by = context.memory.team_authors(scope).told(key, "  {}")
+        by = context.memory.team_authors(scope).told(key, "  {}") if "team" in (scope, key[:4]) else ""
         whose = terminal.dim("  yours, for all projects" if scope == "user" and options.scope != "user" else clean(by))
         described = clean(_description(context.memory.place_of(scope).root, key))
         terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}  {described}{whose}".rstrip())
