@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 33_649,
     "files without model/builtin": 326,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 5_108,
-    "lines in all": 60_606,  # with 2,000 of the chat, and 1,100 of sub-agents
+    "lines in all": 60_643,  # with 2,000 of the chat, and 1,100 of sub-agents
     "files in all": 371,
 }
 
