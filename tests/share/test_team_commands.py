@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from memdir import open_memory
+from memdir.share.remotes.folder import FolderRemote
 from tests.conftest import Ran
 from tests.security.fakes import github_token
 from tests.share.remotes import FolderPlace, GitPlace
@@ -63,7 +65,8 @@ def test_a_conflict_is_shown_and_settled(memdir: Memdir, where: str, tmp_path: P
     at(homes[0], memdir, "sync")
     (found,) = answer(at(homes[0], memdir, "sync", "--resolve", "--json"))["conflicts"]
     assert found["memory"] == "project_deploys.md"
-    assert "another version of project_deploys.md" in at(homes[0], memdir, "sync", "--resolve").out
+    shown = at(homes[0], memdir, "sync", "--resolve").out
+    assert "another version of project_deploys.md (from the team, by" in shown, "and whose it is"
     assert at(homes[0], memdir, "sync", "--resolve", found["file"]).code == 0
     assert at(homes[0], memdir, "sync", "--resolve", "project_deploys.md").code == 2, "it is settled"
     assert answer(at(homes[0], memdir, "sync", "--json"))["sentDeletions"] == [found["file"]]
@@ -215,3 +218,30 @@ def test_a_long_list_is_cut_short_for_people_only(memdir: Memdir, tmp_path: Path
     assert shown.count("sent: n") == 50 and "10 more" in shown
     ran = memdir("sync", "--set", "team.maxEntries=1")
     assert ran.err.count("does not travel") <= 5
+
+
+def test_what_was_written_or_renamed_by_hand_is_in_the_index_here_too(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    memdir("join", FolderPlace(tmp_path / "remote").where)
+    memory = open_memory(project)
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    root = Path(memory.place.team().root)
+    (root / "linters.md").write_text("---\nname: linters\ndescription: which ones run\n---\n\nRuff.\n")
+    memdir("sync")
+    assert "(linters.md)" in (root / "MEMORY.md").read_text()
+    (root / "linters.md").rename(root / "checks.md")
+    memdir("sync")
+    index = (root / "MEMORY.md").read_text()
+    assert "(checks.md)" in index and "(linters.md)" not in index and "(project_deploys.md)" in index
+
+
+def test_a_remote_that_takes_no_change_says_what_to_do(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = GitPlace(tmp_path / "remote").where
+    memdir("join", where)
+    open_memory(project).add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    subprocess.run(["git", "-C", where, "config", "receive.hideRefs", "refs/heads/main"], check=True)
+    ran = memdir("sync")
+    assert ran.code == 16 and "did not take the change" in ran.err and "push to the branch main" in ran.err
+    refused = FolderRemote("/mnt/team", member="a" * 8)._offline(OSError(errno.EROFS, "read-only"))
+    assert refused.kind == "not_allowed" and "0700" not in str(refused)

@@ -161,6 +161,8 @@ def _tell_team(joined: Joined, memory: MemDir, options: argparse.Namespace, cont
     team = f", in the team {shown_line(joined.team)}" if joined.team else ""
     begun = ": a new team, for the folder was empty" if joined.is_new else ""
     terminal.line(f"{terminal.bold('Joined')} {where} as {shown_line(memory.member_name)}{team}{begun}")
+    if joined.role == "reader":
+        context.note("you may read there: what you write for the team stays on this machine")
     if options.name and options.name != memory.member_name:
         context.note(f"on a hub the token says who you are: {shown_line(memory.member_name)}")
 
@@ -322,8 +324,10 @@ def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
         if options.json:
             told = [{"file": second, "memory": first} for second, first in conflicts.items()]
             return int(context.print_json({"conflicts": told}))
+        authors = memory.team_authors("team")
         for second, first in sorted(conflicts.items()):
-            context.terminal.line(f"{shown_line(second)} is another version of {shown_line(first)}")
+            of, by = (authors.told(key, " ({})") for key in (first, second))
+            context.terminal.line(f"{shown_line(second)}{by} is another version of {shown_line(first)}{of}")
         if not conflicts:
             context.terminal.line("Nothing is in conflict.")
         else:
