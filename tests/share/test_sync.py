@@ -15,8 +15,7 @@ import pytest
 
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
-from memdir.share.judge import TeamCaps
-from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
@@ -262,6 +261,27 @@ def test_a_commit_that_empties_the_repository_is_not_followed(team: Team, place:
     head = place.run("commit-tree", tree, "-p", "main", "-m", "one less").decode().strip()
     place.run("update-ref", "refs/heads/main", head)
     assert bob.sync().deleted == ["m0.md"] and len(in_step(ann, bob, cleo)) == 3, "one by plain git is a deletion"
+
+
+@pytest.mark.parametrize("kind", ["git"])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_repository_that_was_set_back_takes_nobody_back(team: Team, place: TeamPlace, goes_on: bool) -> None:
+    """Somebody forces an older commit on it, or another one on top of that."""
+    assert isinstance(place, GitPlace)
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(4)})
+    old = place.run("rev-parse", "main").decode().strip()
+    ann.put("m0.md", ann.read("m0.md").replace("First", "Ann's"))
+    ann.put("new.md", memory_text("new", BODY))
+    forget(ann, "m1.md")
+    in_step(ann, bob)
+    if goes_on:
+        old = place.run("commit-tree", f"{old}^{{tree}}", "-p", old, "-m", "another").decode().strip()
+    place.run("update-ref", "refs/heads/main", old)
+    files = in_step(bob, ann)
+    assert "Ann's line" in str(files.values()) and "new.md" in files
+    if not goes_on:
+        assert sorted(files) == ["m0.md", "m2.md", "m3.md", "new.md"] and "Ann's line" in files["m0.md"]
 
 
 def test_undo_takes_back_what_one_did_oneself_and_not_what_came_from_the_team(team: Team) -> None:
