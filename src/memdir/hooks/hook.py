@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memdir.memdir import MemDir
+    from memdir.settings import Environment
 
 # A host as its command line names it, and the agent whose transcripts it writes.
 HOSTS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini", "qwen": "qwen", "opencode": "opencode"}
@@ -233,7 +234,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
-    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory), _proposed(memory)))))
+    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory), *_of_team(memory)))))
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return answer
     if source == "compact" and call.host != "claude":
@@ -326,11 +327,36 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
+    told, path = (
+        call.text("transcript_path"),
+        own_transcript(memory.environment, call.host, call.text("transcript_path")),
+    )
+    if told and not path:
+        from memdir.events import request_refused
+
+        memory.emit(request_refused(what="learning from a session", reason="its transcript is none of the agent's own"))
     try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
-        Attended(call.session, HOSTS[call.host], call.text("transcript_path"), begun=begun).save(memory.layout)
+        Attended(call.session, HOSTS[call.host], path, begun=begun).save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass
     return False
+
+
+def own_transcript(environment: Environment, host: str, path: str) -> str:
+    """The transcript that a host names, where it is one of its own: below its own folder, by no link that leads out of
+    it, and this user's file, or none yet. Else "": whoever calls a hook could name any file."""
+    homes = {
+        "claude": environment.claude_home,
+        "codex": environment.codex_home,
+        "gemini": environment.gemini_home,
+        "qwen": environment.qwen_runtime,
+    }
+    try:
+        real, home = os.path.realpath(path), os.path.realpath(homes[host])
+        is_own = real.startswith(home + os.sep) and (not os.path.exists(real) or os.stat(real).st_uid == os.getuid())
+    except (KeyError, OSError, ValueError):
+        return ""
+    return real if path and is_own else ""
 
 
 def _saved(memory: MemDir) -> str:
@@ -356,13 +382,23 @@ def _saved(memory: MemDir) -> str:
     return f"Memory saved: {', '.join(parts)}{more}" if parts else ""
 
 
-def _proposed(memory: MemDir) -> str:
-    """That the team's nightly dream waits for somebody's yes or no."""
+def _of_team(memory: MemDir) -> list[str]:
+    """That the team's nightly dream waits for somebody's yes or no; and once, that nothing gets through to the team."""
     if not memory.syncs:
-        return ""
-    from memdir.store.shared import proposals_noted, proposals_told
+        return []
+    from memdir.store.shared import Failure, proposals_noted, proposals_told
 
-    return proposals_told(proposals_noted(memory.place))
+    told, failure = [proposals_told(proposals_noted(memory.place))], Failure.load(memory.place)
+    if failure is not None and failure.is_news(memory.clock()):
+        from memdir.errors import DiskError
+
+        try:
+            failure.is_told = True
+            failure.save(memory.place)
+            told.append(f"{failure.told(memory.clock())} (`memdir sync --status`)")
+        except DiskError:  # whoever cannot be told once is not told at every start
+            pass
+    return told
 
 
 def _notes(memory: MemDir, call: HookCall, first: HookAnswer) -> str:
