@@ -11,11 +11,11 @@ from memdir.hub.bearer import OF_ROLE, NewToken, make_token
 from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
 from memdir.hub.people import (
     DAY,
+    MEMBERS,
     add_member,
     add_team,
     give_token,
     let_leave,
-    members_of,
     purge,
     record,
     revoke_token,
@@ -87,7 +87,7 @@ async def _token_for(database: Transaction, team: str, member: str, options: arg
 
 
 async def _list_members(database: HubDatabase, options: argparse.Namespace, _: int) -> Told:
-    rows = await members_of(database, await _team(database, options.team))
+    rows = await database.run(MEMBERS, await _team(database, options.team))
     names = ("id", "name", "role", "active")
     lines = [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows]
     return {"members": [{**dict(zip(names, row, strict=True)), "active": bool(row[3])} for row in rows]}, lines
@@ -170,7 +170,7 @@ async def _restored(database: HubDatabase, _: argparse.Namespace, now: int) -> T
         teams = await held.run(_RESTORED, RAISED_BY, RAISED_BY)
         for (team,) in teams:
             await record(held, Author(team, OPERATOR), "restored", "from a backup", now)
-    return {"teams": len(teams)}, [f"Every machine of {len(teams)} teams will look at everything again"]
+    return {"teams": len(teams)}, [f"{len(teams)} teams: each machine gives again what it saw after the backup"]
 
 
 async def _backup(database: HubDatabase, options: argparse.Namespace, _: int) -> Told:
