@@ -170,7 +170,7 @@ async def _restored(database: HubDatabase, _: argparse.Namespace, now: int) -> T
         teams = await held.run(_RESTORED, RAISED_BY, RAISED_BY)
         for (team,) in teams:
             await record(held, Author(team, OPERATOR), "restored", "from a backup", now)
-    return {"teams": len(teams)}, [f"Every machine of {len(teams)} teams will look at everything again"]
+    return {"teams": len(teams)}, [f"{len(teams)} teams: each machine gives again what it saw after the backup"]
 
 
 async def _backup(database: HubDatabase, options: argparse.Namespace, _: int) -> Told:

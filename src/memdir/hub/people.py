@@ -159,9 +159,8 @@ async def purge(
     own = await database.run(_OF_MEMBER, by.team, member)
     others = sorted(await database.run(_DERIVED, by.team, member, member))
     gone = [*own, *(others if derived else ())]
-    if gone:
-        deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
-        await database.apply(by, deletions, now)
+    deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
+    await database.apply(by, deletions, now)
     await database.run(_ERASE.format("member"), now, by.team, member)
     after = await database.run(_AFTER_THEM, by.team, member, member)
     for _, rev in after if derived else ():

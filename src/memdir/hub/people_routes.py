@@ -103,10 +103,10 @@ class PeopleRoutes:
         given = read_json(await read_body(request, MAX_SMALL_BYTES) or b"{}")
         member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
         async with self._hub.database.transaction() as database:
-            purged = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
+            told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
         await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
-        return answer(dict(zip(("revision", "removed", "derived"), purged, strict=True)))
+        return answer(dict(zip(("revision", "removed", "derived"), told, strict=True)))
 
     async def tokens(self, request: Request) -> Response:
         if request.method == "POST":
