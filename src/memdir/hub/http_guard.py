@@ -49,8 +49,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
-        is_long = self._head_bytes > MAX_HEAD_BYTES  # perhaps with a part of the body
-        if is_long and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
             self._refuse(TOO_LONG)
             raise ValueError("the head is too long")  # the parser goes no further
         self._head_bytes, self._in_head = 0, False
@@ -76,7 +75,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _wait(self, seconds: float) -> None:
         self._stop_waiting()
-        self._late = self.loop.call_later(seconds, self._drop)
+        self._late = self.loop.call_later(seconds, self._refuse, TOO_SLOW)
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
@@ -84,11 +83,8 @@ class GuardedHttp(HttpToolsProtocol):
             self._late = None
 
     def _refuse(self, answer: bytes) -> None:
-        if not self._in_head and self.cycle.response_started:
-            self.timeout_keep_alive_handler()  # it has its answer
+        if answer is TOO_SLOW if self._in_head else self.cycle.response_started:
+            self.timeout_keep_alive_handler()  # it asked nothing, or has its answer
         elif not self.transport.is_closing():
             self.transport.write(answer)
             self.transport.close()
-
-    def _drop(self) -> None:
-        self.timeout_keep_alive_handler() if self._in_head else self._refuse(TOO_SLOW)

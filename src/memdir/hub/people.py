@@ -40,9 +40,8 @@ _DERIVED = (
 _AFTER_THEM = (  # what others made of their texts, and is neither begun anew nor there
     "select distinct v.key, v.rev from versions v join versions b on b.team = v.team and b.key = v.key where v.team = ?"
     " and b.rev < v.rev and b.member = ? and b.op = 'put' and v.op = 'put' and v.member <> ? and v.content is not null"
-    " and not exists (select 1 from versions d where d.team = v.team and d.key = v.key and d.op = 'delete' and"
-    " d.rev > b.rev and d.rev < v.rev) and not exists (select 1 from entries e where e.team = v.team and e.rev = v.rev"
-    " and e.deleted = 0)"
+    " and v.rev not in (select rev from entries where team = v.team and deleted = 0) and not exists (select 1 from"
+    " versions d where d.team = v.team and d.key = v.key and d.op = 'delete' and d.rev between b.rev and v.rev)"
 )
 _ERASE = (
     "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged'"
