@@ -187,8 +187,19 @@ def _absolute(phrase: _Phrase) -> date | None:
     parts = [int(part) for part in re.findall(r"\d+", phrase.tokens[0].value)]
     if phrase.has("K"):
         return _date(*parts)
-    day, month = (parts[0], parts[1]) if parts[1] <= 12 else (parts[1], parts[0])
-    return phrase.month_day(month, day, *parts[2:])
+    first, second, *year = parts
+    is_open = "/" in phrase.tokens[0].value and first != second and max(first, second) <= 12
+    if is_open and phrase.language == "en":  # by 3/5 some mean the fifth of March, others the third of May
+        return None
+    is_month_first = second > 12 or (is_open and phrase.language in ("ja", "zh", "ko"))
+    day, month = (second, first) if is_month_first else (first, second)
+    return phrase.month_day(month, day, *year)
+
+
+def _either(phrase: _Phrase) -> date | None:
+    first, second, *year = (int(part) for part in re.findall(r"\d+", phrase.tokens[0].value))
+    found = [phrase.month_day(*pair, *year) for pair in ((first, second), (second, first)) if pair[0] <= 12]
+    return max((day for day in found if day), default=None)
 
 
 def _numbered_month(phrase: _Phrase) -> date | None:
@@ -351,8 +362,10 @@ _TABLE: _Shapes = (
     ("day number", ("oj",), _day_number, ("P+o", "Nj")),
     ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )
-# What is no day: months, quarters and years with their year, and days in a row. Only who asks for them gets these too.
+# What is no day: months, quarters and years with their year, days in a row, and a day that is one of two, of which the
+# later counts. Only who asks for them gets these too.
 _COARSE: _Shapes = (
+    ("absolute", ("J",), _either, ("J",)),
     ("days", ("M", "No"), _days_in_row, (f"MP*[No]P*[,C]P*[No]{_P}Y?",)),
     ("month", ("M", "Y"), lambda it: DateSpan(it.month, grain="month"), (f"M{_P}Y",)),
     ("month", ("Y", "N"), _month_in_figures, ("Y,N", "N;Y", "YUNU")),
