@@ -136,7 +136,7 @@ def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: C
     shown = tmux.wait_for("1  yes, once")
     assert "always" not in shown and path.read_text() == "x = 1\n"
     tmux.keys("1")
-    assert "$ rm a.py" in tmux.wait_for("always for this command")
+    assert "$ rm a.py" in tmux.wait_for("→ yes, once", "always for this command"), "what was answered stays to be seen"
     assert path.read_text() == "x = 2\n"
     tmux.type("half a sentence 4")
     assert path.exists(), "a digit in what is being typed answers nothing"
@@ -342,15 +342,22 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
         _forget_sources(tmux)
         tmux.say("/memory off")
         tmux.wait_for("Memory is off in this conversation")
-        tmux.say("/nonsense")
-        tmux.wait_for("there is no command /nonsense")
-        tmux.say("/clera")
-        tmux.wait_for("there is no command /clera", "Did you mean /clear?")
+        _mistype(tmux)
+        assert "not a language model" not in tmux.all, "the greeting has said who answers"
         tmux.say("/exit")
         tmux.wait_for("ended with 0")
     with Tmux(words, cwd=project) as tmux:
         tmux.wait_for("memdir chat · builtin")
         assert "Which model" not in tmux.all
+
+
+def _mistype(tmux: Tmux) -> None:
+    tmux.say("/nonsense")
+    tmux.wait_for("there is no command /nonsense")
+    tmux.say("/clera")
+    tmux.wait_for("there is no command /clera", "Did you mean /clear?")
+    tmux.say("/forget --source")
+    tmux.wait_for("what to purge is missing")
 
 
 def _list_agents(tmux: Tmux, project: Path) -> None:

@@ -53,6 +53,8 @@ def test_nothing_is_written_or_run_that_was_not_allowed(
     server.add(*script(WRITES, says("Done?"), WRITES, says("Done!")))
     refused = memdir("chat", "-p", "Do it.", *at)
     assert refused.code == 0 and "--allow" in refused.err and os.listdir(project) == []
+    assert "Create new.txt: not done" in refused.err and "`--allow edits`" in refused.err, "which, and what would do it"
+    assert '`--allow "touch ran"`' in refused.err
     allowed = memdir("chat", "-p", "Do it.", "--allow", "edits", "--allow", "touch ran", *at)
     assert allowed.code == 0 and sorted(os.listdir(project)) == ["new.txt", "ran"]
 
@@ -132,6 +134,25 @@ def test_a_program_that_reads_lines_is_told_in_one_of_them_whatever_goes_wrong(
     ran = memdir("chat", *words, "--json")
     end = [json.loads(line) for line in ran.out.splitlines()][-1]
     assert (end["type"], end["ok"], end["error"]["exitCode"]) == ("end", False, ran.code)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--allow", "comands"], "Did you mean commands?"),
+        (["--allow", "edit"], "Did you mean edits?"),
+        (["--continue", "--resume", "abcd"], "not allowed with"),
+    ],
+)
+def test_what_was_mistyped_is_told_and_nothing_is_answered(memdir: Memdir, words: list[str], told: str) -> None:
+    ran = memdir("chat", "-p", "x", *words)
+    assert (ran.code, ran.out) == (2, "") and told in ran.err
+
+
+def test_a_document_that_is_not_there_is_told(memdir: Memdir, project: Path) -> None:
+    (project / "here.md").write_text("Invoices go out monthly.\n", encoding="utf-8")
+    out = memdir("chat", "-p", "Read @here.md and @notes/nosuch.md").out
+    assert "Invoices go out monthly." in out and "notes/nosuch.md" in out
 
 
 def test_what_cannot_be_answered_is_a_wrong_call(memdir: Memdir) -> None:

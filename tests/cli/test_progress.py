@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import subprocess
+import termios
 import threading
 from pathlib import Path
 
@@ -39,9 +40,10 @@ def memory(project: Path) -> MemDir:
     return opened
 
 
-def run(command: str, words: tuple[str, ...], project: Path) -> tuple[str, str]:
+def run(command: str, words: tuple[str, ...], project: Path, columns: int = 0) -> tuple[str, str]:
     """What a command wrote to standard output, and to standard error that is a terminal."""
     controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, columns))
     shown = bytearray()
 
     def watch() -> None:
@@ -74,6 +76,13 @@ def test_a_terminal_shows_how_far_a_large_index_is_and_then_a_clean_line(
     assert last == ""
     assert out
     assert run(memdir_command, words, project) == (out, ""), "the index is there now"
+
+
+def test_a_narrow_terminal_is_not_filled_with_lines_that_wrap(memdir_command: str, project: Path) -> None:
+    """X9: a line that wraps is not written over, and a number that is cut reads as another one."""
+    _, shown = run(memdir_command, SEARCH, project, columns=24)
+    lines = [line for line in shown.split("\r\x1b[2K") if line]
+    assert lines and all(len(line) < 24 for line in lines) and lines[-1].endswith(f"50 of {FILES}")
 
 
 @pytest.mark.parametrize("words", [SEARCH, RECALL, SESSIONS])

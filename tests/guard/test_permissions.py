@@ -81,6 +81,18 @@ def test_nothing_outside_the_project_is_touched_without_asking(project: Path, tm
 
 
 @pytest.mark.skipif(bool(why_no_bash()), reason="without the extra every command is asked about")
+def test_a_link_is_asked_about_as_what_it_leads_to(project: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("x\n", encoding="utf-8")
+    (project / "link.txt").symlink_to(outside)
+    host, person = made(project)
+    judged(host, "Read", file_path="link.txt")
+    judged(host, "Read", file_path=str(outside))
+    link, plain = person.asked
+    assert link.title == plain.title == f"Read outside the project: {os.path.realpath(outside)}"
+    assert str(project / "link.txt") in link.detail and plain.detail == ""
+
+
 def test_links_that_a_repository_brings_are_followed_by_no_command_unasked(project: Path, tmp_path: Path) -> None:
     """By no pattern, no braces and no option: what the shell and the programs make of the words counts."""
     (tmp_path / "elsewhere").mkdir()

@@ -50,6 +50,27 @@ def only(project: Path) -> AgentDefinition:
     return one
 
 
+@pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        ("agent-local:reviewr", ["no sub-agent 'reviewr'", "did you mean reviewer?"]),
+        ("agent:zebra", ["no sub-agent 'zebra'", "memdir agents"]),
+        ("agent:reviewer", ["reviewer reads agent-local:reviewer", "not agent:reviewer"]),
+        ("agent-local:plain", ["plain reads no memory"]),
+        ("agent-local:reviewer", []),
+    ],
+)
+def test_a_scope_that_no_sub_agent_reads_is_told(
+    memdir: Callable[..., Ran], project: Path, scope: str, words: list[str]
+) -> None:
+    """A1: a mistyped name makes a memory that nobody reads."""
+    define(project / ".memdir/agents", "name: reviewer\nmemory: local")
+    define(project / ".memdir/agents", "name: plain", file="plain.md")
+    ran = memdir("remember", "Ports are in ports.txt.", "--type", "reference", "--scope", scope)
+    assert ran.code == 0 and [word for word in words if word not in ran.err] == []
+    assert ("sub-agent" in ran.err) == bool(words)
+
+
 @pytest.mark.parametrize("home", HOMES)
 def test_a_definition_is_found_in_each_of_the_four_places(project: Path, tmp_path: Path, home: str) -> None:
     folder, whose = HOMES[home]

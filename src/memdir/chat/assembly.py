@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Assembly:
     """What stands before the conversation, kept until `/clear` or `/compact`."""
 
-    def __init__(self, memory: MemDir, session: Session) -> None:
-        self._memory, self._session = memory, session
+    def __init__(self, memory: MemDir, session: Session, *, is_introduced: bool = False) -> None:
+        self._memory, self._session, self._is_introduced = memory, session, is_introduced
         self._fixed = load_prompt("chat/system.md", overrides=memory.layout.prompts).text
         self._context: Message | None = None
 
@@ -44,7 +44,7 @@ class Assembly:
 
     def job(self, question: str = "") -> ChatJob:
         """What the built-in model looks things up in; nothing while memory is off (S5)."""
-        job = self._memory.chat_job(question)
+        job = replace(self._memory.chat_job(question), is_introduced=self._is_introduced)
         return job if self._session.is_on else replace(job, lines=())
 
     @property

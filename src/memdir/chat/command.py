@@ -19,8 +19,8 @@ class Chat:
     """Talk with an agent that remembers: it reads, changes and runs things in this project, asks before it does, and
     keeps what is worth keeping. `/help` lists what can be typed. Needs the extra `chat`, but for -p.
 
-    With -p it answers once and ends, for scripts: nothing is written or run outside memory unless --allow says so. With
-    --json each event is a line, and the last one says how it ended."""
+    With -p it answers once and ends, for scripts: nothing is written outside memory, or run that may change something,
+    unless --allow says so. With --json each event is a line, and the last one says how it ended."""
 
     EXAMPLES = (
         "memdir chat",
@@ -41,8 +41,9 @@ class Chat:
             default=[],
             help="may be done unasked: edits (in the project), commands (any), agents (the project's), or a command",
         )
-        parser.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")
-        parser.add_argument("--resume", metavar="SESSION", nargs="?", const="", help="go on with one; without: choose")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")
+        which.add_argument("--resume", metavar="SESSION", nargs="?", const="", help="go on with one; without: choose")
         parser.add_argument("--model", metavar="NAME", help="builtin, a provider, a model's name, or PROVIDER/NAME")
         parser.add_argument("--no-learning", action="store_true", help="recall memories, but keep nothing")
 

@@ -41,10 +41,8 @@ def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> list[ModelOffe
         for name, how in offers(settings, memory.environment).items()
     ]
     found += filter(None, map(_local, ports))
-    own = ModelOffer(
-        "the built-in one, on this machine: it looks things up and is no LLM", {"model.provider": "builtin"}
-    )
-    return [own, *found] if found else []
+    own = "the built-in one, on this machine: it looks things up and is no LLM"
+    return [ModelOffer(own, {"model.provider": "builtin"}), *found] if found else []
 
 
 def keep_choice(memory: MemDir, offer: ModelOffer) -> str:

@@ -85,11 +85,13 @@ class HostOptions:
     is_learning: bool = True  # False: memories are recalled, and nothing is kept
     allow: frozenset[str] = frozenset()  # what may be done unasked (permissions.py)
     tools: Sequence[Tool] = ()  # more than files and commands; they ask by themselves where they must
+    is_introduced: bool = False  # whether the person is told who answers: the built-in model says so otherwise
 
     @staticmethod
-    def of(options: Namespace, session_id: str) -> HostOptions:
+    def of(options: Namespace, session_id: str, *, is_introduced: bool = False) -> HostOptions:
         """As the command line says."""
-        return HostOptions(session_id, not options.no_learning, frozenset(allowed_beforehand(options.allow)))
+        allow = frozenset(allowed_beforehand(options.allow))
+        return HostOptions(session_id, not options.no_learning, allow, is_introduced=is_introduced)
 
 
 class ChatHost:
@@ -122,7 +124,7 @@ class ChatHost:
             session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=is_learning
         )
         self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
-        self.assembly = Assembly(self.memory, self.session)
+        self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
         context = ToolContext(self.memory.layout.work_tree, self.session.files)
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
         tools += [CommandTool(), *self.options.tools]

@@ -102,8 +102,9 @@ class Screen:
         coloured = (Text(line or " ", style=_DIFF.get(line[:1], "dim")) for line in lines)
         self.show(*(Text("\n ").join(line.wrap(console, width)) for line in coloured))
 
-    def command(self, text: str) -> None:
-        self.show(*(_indented(f"$ {line}", "bold") for line in printable(text).split("\n")))
+    def command(self, text: str, sign: str = "$ ") -> None:
+        """A command, or another text of somebody's, whole, and never where our lines begin."""
+        self.show(*(_indented(f"{sign}{line}", "bold") for line in printable(text).split("\n")))
 
     def table(self, rows: Iterable[Sequence[str]], *, headers: Sequence[str] = ()) -> None:
         table = Table(*headers, box=None, pad_edge=False, show_header=bool(headers), header_style="dim")

@@ -59,7 +59,7 @@ class _Words:
             print("\n", flush=True)
             self._is_open = False
         elif event.name == "result" and event.fields["is_error"] and "--allow" in str(event.fields["content"]):
-            print("memdir: something was not done, because nobody is here to be asked: --allow", file=sys.stderr)
+            print(f"memdir: {printable(str(event.fields['content']))}", file=sys.stderr)
         elif event.name == "notice":
             print(f"memdir: {printable(str(event.fields['text']))}", file=sys.stderr)
 

@@ -74,9 +74,8 @@ class Slash:
     async def _send(self, own: OwnCommand, typed: str, text: str) -> None:
         """What a project brought is shown whole, and sent when the person says so: they did not write it (L3)."""
         if own.is_project and text not in self._agreed:
-            self._screen.opened(
-                f"/{own.name} came with the project. You did not write it. It says:", text, most=len(text)
-            )
+            told = f"/{own.name} came with the project. You did not write it. It says:"
+            self._screen.opened(told, text, most=len(text))
             if await self._chat.choose("Send this text of the project?", ["yes", "no"]) != 0:
                 return
             self._agreed.add(text)
@@ -102,8 +101,9 @@ class Slash:
 
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
-        if words.startswith("--source"):
-            await self._program("purge", *_words_of(words))
+        what, _, source = words.replace("=", " ", 1).partition(" ")
+        if what == "--source":
+            await self._program("purge", what, *(_words_of(source) or [""]))
             return
         try:
             key = await asyncio.to_thread(self._memory.forget, words)
@@ -200,9 +200,7 @@ class Slash:
         if found.agents:
             self._screen.table([(one.name, one.origin, one.description) for one in found.agents.values()])
         else:
-            self._screen.notice(
-                "There are no sub-agents here: a Markdown file in `agents/` of memdir's home defines one."
-            )
+            self._screen.notice("There are no sub-agents here: a file in `agents/` of memdir's home defines one.")
         for path, reason in found.left_out:
             self._screen.notice(f"{path} is left out: {reason}", style="yellow")
 
@@ -276,7 +274,7 @@ class Slash:
         from prompt_toolkit.application import run_in_terminal
 
         if not words[-1]:
-            raise MemdirError(f"/memory {words[0]} needs the name of a memory", remedy="/memory lists them")
+            raise MemdirError(f"what to {words[0]} is missing", remedy="/help shows what each command takes")
         places = ("--project", self._memory.layout.work_tree, "--home", self._memory.environment.home)
         program = (sys.executable, "-m", "memdir.cli.entry", *words, *places)
         await run_in_terminal(lambda: subprocess.run(program, check=False), in_executor=True)

@@ -170,12 +170,11 @@ class ChatTerminal:
 
         self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
         await self._choose_model()
-        session_id = await asyncio.to_thread(
-            session_of, self.memory, self.options.resume, is_latest=self.options.latest
-        )
-        if self.options.resume == "" and not session_id:
+        options = self.options
+        session_id = await asyncio.to_thread(session_of, self.memory, options.resume, is_latest=options.latest)
+        if options.resume == "" and not session_id:
             session_id = await self.choose_session()
-        chosen = HostOptions.of(self.options, session_id)
+        chosen = HostOptions.of(options, session_id, is_introduced=True)  # as the greeting does
         self.host = ChatHost(self.memory, ask=self.ask, listen=self._heard, options=chosen)
         await self.host.__aenter__()
         self.commands = Slash(self)
@@ -364,16 +363,19 @@ class ChatTerminal:
         if question.rule:
             self.screen.notice(question.rule, style="red")
         if question.detail:
-            is_text = question.use.name == "Agent"
-            screen = self.screen
-            (screen.diff if question.is_diff else screen.notice if is_text else screen.command)(question.detail)
+            if question.is_diff:
+                self.screen.diff(question.detail)
+            else:
+                self.screen.command(question.detail, "$ " if question.use.name == "Bash" else "")
         if printable(question.detail) != question.detail:
             self.screen.notice("There are signs in it that cannot be seen. They are left out here.", style="red")
         words = dict(_ANSWERS)
         if question.is_diff:
             words["session"] = "yes, all edits here until I leave"
         at = await self.choose(f"{question.title}?", [words[answer] for answer in question.choices])
-        return "no" if at is None else question.choices[at]
+        answer = "no" if at is None else question.choices[at]
+        self.screen.notice(f"  → {words[answer]}")
+        return answer
 
     async def choose_session(self) -> str:
         """A conversation of this project; empty for none."""

@@ -175,6 +175,11 @@ class Context:
         if self._memory is None:
             self._memory = self.opened("cli")
             self._look_for_store(self._memory)
+            if ":" in (scope := str(getattr(self._options, "scope", ""))):
+                from memdir.subagents.definitions import doubt_about
+
+                if doubt := doubt_about(scope, self._memory.layout, self.environment):
+                    self.note(doubt)
         return self._memory
 
     def opened(self, source: str) -> MemDir:
@@ -191,8 +196,7 @@ class Context:
 
     def ask(self, question: str, *, otherwise: bool = False) -> bool:
         """Whether a person says yes."""
-        answer = self.answer(question)
-        return otherwise if not answer else answer in ("y", "yes")
+        return (self.answer(question) or ("y" if otherwise else "n")) in ("y", "yes")
 
     def answer(self, question: str) -> str:
         """What a person says. Ctrl-C ends the command here and now, whatever loop runs around the question."""

@@ -45,11 +45,9 @@ class Search:
             )
         if options.json:
             context.print_json({"query": query, "matches": [_plain_match(match) for match in matches]})
-            return 0 if matches else 1
-        words = query.split()
-        for match in matches:
-            _print_match(match, words, context)
-        if not matches:
+        for match in () if options.json else matches:
+            _print_match(match, query.split(), context)
+        if not matches and not options.json:
             context.terminal.line(f"No memory holds {clean(query)!r}.")
         return 0 if matches else 1
 
@@ -93,10 +91,9 @@ class SearchSessions:
         hits = searched.search(query, limit=options.limit, now=memory.clock())
         if options.json:
             context.print_json({"query": query, "matches": [_plain_hit(hit) for hit in hits]})
-            return 0 if hits else 1
-        for hit in hits:
+        for hit in () if options.json else hits:
             _print_hit(hit, query.split(), context)
-        if not hits:
+        if not hits and not options.json:
             context.terminal.line(f"No conversation or daily log has anything like {clean(query)!r}.")
         return 0 if hits else 1
 

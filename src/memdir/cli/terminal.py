@@ -187,8 +187,9 @@ class Progress:
 
     def _show(self, done: int, total: int) -> None:
         if self._stream is not None:
-            self._is_shown = True
-            rewrite_line(f"{self._what}: {done:,} of {total:,}", self._stream)
+            self._is_shown, count = True, f": {done:,} of {total:,}"
+            width = os.get_terminal_size(self._stream.fileno()).columns or DEFAULT_WIDTH
+            rewrite_line(fit(self._what, width - len(count) - 1) + count, self._stream)  # what wraps stays
 
 
 def rewrite_line(text: str, stream: TextIO) -> None:

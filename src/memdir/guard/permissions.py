@@ -14,11 +14,13 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memdir.agent import Allow, AllowedCommands, Deny, ToolContext, change_of, surely_reads
+from memdir.errors import UsageError
 from memdir.guard.held import HeldGuard, breached
 from memdir.guard.tool_call import ToolCall
 from memdir.text.printable import one_line
@@ -36,7 +38,7 @@ _APART = (".git", ".memdir", ".claude")
 READING = ("Read", "Grep", "Glob")
 WRITING = ("Write", "Edit")
 DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
-NOT_ALLOWED = "nobody is here to be asked, and it was not allowed beforehand (`--allow`)"
+NOT_ALLOWED = "not done, since nobody is here to be asked, and it was not allowed beforehand"
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,10 @@ class Permissions:
         path = self._path(call)
         if any(_is_below(path, root) for root in (self.root, *self.memories, *self.readable)):
             return Allow()
-        key = f"read {os.path.realpath(path)}"
-        return Allow() if key in self.session else Permission(call, f"{call.name} outside the project: {path}", path)
+        real = os.path.realpath(path)
+        link = f"by a link: {path}" if real != os.path.abspath(path) else ""
+        question = Permission(call, f"{call.name} outside the project: {real}", link)
+        return Allow() if f"read {real}" in self.session else question
 
     def _judge_writing(self, call: ToolUse) -> Allow | Deny | Permission:
         path = self._path(call)
@@ -166,7 +170,7 @@ class Permissions:
 
     async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
         if self.ask is None:
-            return Deny(NOT_ALLOWED)
+            return Deny(f"{one_line(question.title)}: {NOT_ALLOWED} ({self._allowing(question)})")
         question = replace(question, title=one_line(question.title))  # a name of a file may hold anything
         if rule is not None:
             question = replace(question, choices=("once", "no"), rule=rule.answer)
@@ -188,6 +192,14 @@ class Permissions:
         if use.name == "Bash":
             return f"run {use.input.get('command', '')}"
         return f"read {os.path.realpath(self._path(use))}"
+
+    def _allowing(self, question: Permission) -> str:
+        """What a script says to have it done."""
+        kind = self._key(question.use)
+        if "session" not in question.choices or kind.startswith("read "):
+            return "no `--allow` covers it"
+        command = f'"{kind[4:]}"' if kind.startswith("run ") else ""
+        return f"`--allow {command or ('edits' if kind == 'edits' else 'agents')}`"
 
     def _path(self, call: ToolUse) -> str:
         """The file or folder that a call names; a pattern of Glob may name its own."""
@@ -217,7 +229,12 @@ def _follows_links(words: Sequence[str]) -> bool:
 def allowed_beforehand(words: Sequence[str]) -> set[str]:
     """What `--allow` says: `edits` in the project, `commands` of any kind, `agents` that came with the project, or one
     command as it stands."""
-    return {word if word in ("edits", "commands", "agents") else f"run {word}" for word in words}
+    kinds = ("edits", "commands", "agents")
+    for word in words:
+        close = difflib.get_close_matches(word, kinds, n=1, cutoff=0.8)
+        if close and word not in kinds and not shutil.which(word):
+            raise UsageError(f"--allow {word} allows nothing", remedy=f"Did you mean {close[0]}?")
+    return {word if word in kinds else f"run {word}" for word in words}
 
 
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:

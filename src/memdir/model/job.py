@@ -117,6 +117,7 @@ class ChatJob:
     directory: str  # the memory directory
     lines: tuple[tuple[str, str], ...]  # of its index: the memory that each names, and what it says
     question: str = ""  # what is asked, where that is not what the user said last
+    is_introduced: bool = False  # whether the person knows who answers
 
 
 TypedJob = ExtractJob | DreamJob | NotesJob | DocJob | CompactJob | ChatJob

@@ -114,7 +114,7 @@ def _tell_next(report: PurgeReport, context: Any) -> None:
 
 def _show_lines(one: PurgedFile, context: Any) -> None:
     for line in one.lines[:SHOWN]:
-        context.terminal.line(context.terminal.dim(f"    - {shown_line(line)[:MAX_SHOWN]}"))
+        context.terminal.line(context.terminal.dim(f"    - {shown_line(line.replace('**', ''))[:MAX_SHOWN]}"))
     if len(one.lines) > SHOWN:
         context.terminal.line(context.terminal.dim(f"    … and {len(one.lines) - SHOWN} more"))
 

@@ -6,6 +6,7 @@ reach no memory outside the project. Claude Code's own files are understood; wha
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -108,6 +109,20 @@ class Definitions:
             is_other = before.name != found.name
             why = f"{before.name} would share its memory" if is_other else f"another {found.name} goes before it"
             self.left_out.append((found.path, f"{why} ({before.path})"))
+
+
+def doubt_about(scope: str, layout: Layout, environment: Environment) -> str:
+    """A word on the scope of a sub-agent that there is not, or that remembers elsewhere: nobody would read what is kept
+    there. Empty for one that is there."""
+    agents = find_definitions(layout, environment).agents
+    name = scope.partition(":")[2]
+    if any(one.scope == scope for one in agents.values()):
+        return ""
+    if name in agents:
+        return f"the sub-agent {name} reads {agents[name].scope or 'no memory of its own'}, and not {one_line(scope)}"
+    close = difflib.get_close_matches(name, agents, n=1)
+    hint = f": did you mean {close[0]}?" if close else ". `memdir agents` lists those that there are"
+    return f"there is no sub-agent {one_line(name)[:MAX_NAME]!r} here{hint}"
 
 
 def find_definitions(layout: Layout, environment: Environment) -> Definitions:

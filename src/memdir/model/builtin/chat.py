@@ -33,7 +33,7 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     """Read the memories that share words with the question, then quote them."""
     last = next((message for message in reversed(request.messages) if not message.is_meta), None)
     has_said = any(INTRODUCTION in message.text for message in request.messages if message.role == "assistant")
-    introduction = () if has_said else (INTRODUCTION,)  # once in a conversation
+    introduction = () if has_said or (job and job.is_introduced) else (INTRODUCTION,)  # once in a conversation
     if last is not None and last.tool_results:
         return says(_quotation(last, _paths_read(request), introduction))
     candidates = sorted(_candidates(job, request) if job else (), key=lambda candidate: -candidate.score)[:MAX_QUOTED]
@@ -63,7 +63,9 @@ def _quotation(message: Message, paths: Mapping[str, str], introduction: tuple[s
     parts = [*introduction, "This is what I found:"]
     found = len(parts)
     for result in message.tool_results:
-        if not result.is_error:
+        if result.is_error:
+            parts.append(f"{paths.get(result.tool_use_id, '')}: {result.content.partition(chr(10))[0]}")
+        else:
             topic = Topic(text_read(result.content).encode("utf-8", "replace"))
             quoted = "\n".join(f"> {line}" if line else ">" for line in topic.body.strip().splitlines())
             name = topic.name or os.path.basename(paths.get(result.tool_use_id, ""))
