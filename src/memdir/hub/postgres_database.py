@@ -10,7 +10,6 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import Any
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -164,6 +163,9 @@ class PostgresDatabase:
             await asyncio.sleep(LOOK_SECONDS)
             return []
 
+    async def scrub(self) -> None:
+        """The server's own vacuum does it, which would hold up a request for minutes."""
+
     def figures(self) -> dict[str, float]:
         stats = self._pool.get_stats()
         return {f"database_{name}": float(stats.get(name, 0)) for name in ("pool_size", "pool_available")}
@@ -190,13 +192,8 @@ async def _applied(connection: Connection, team: str, asked: list[Asked]) -> lis
         for author, changes, at in asked
     ]
     rows = await connection.rows(_APPLY, (team, json.dumps(given)))
-    return [(answer["revision"], [_changed(one) for one in answer["outcomes"]]) for (answer,) in rows]
+    return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for (answer,) in rows]
 
 
 def _plain(change: Change) -> dict[str, object]:
     return {**change._asdict(), "folded": change.folded}
-
-
-def _changed(row: Sequence[Any]) -> Changed:
-    key, outcome, etag, revision, deleted = row
-    return Changed(key, outcome, etag, revision, bool(deleted))
