@@ -77,6 +77,7 @@ class Place:
     team_objects = _Below("state", "team", "repository.git")  # what was fetched from a git remote, never the history
     team_member = _Below("state", "team", "member")  # what this machine is called in a shared folder
     proposals_of_team = _Below("state", "team", "proposals")  # how many of the team's dream wait for a yes or no
+    team_lists = _Below("state", "team", "lists.json")  # and what its members' lists there said
     team_lock = _Below("state", "team", "lock")
     team_failure = _Below("state", "team", "failure.json")  # why nothing gets through, and since when
     changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from memdir.attach.agents import all_agents
 from memdir.settings import Environment
 from tests.attach.conftest import Run, Told
+from tests.attach.test_attach import in_terminal, nothing
 from tests.clients.coding_agents import NAMES
 
 
@@ -47,8 +49,11 @@ def test_the_doctor_tells_what_the_status_tells(run: Run, told: Told, user_home:
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen"])
-def test_plugin_and_attach_are_one_too_many(run: Run, told: Told, user_home: Path, agent: str) -> None:
+def test_plugin_and_attach_are_one_too_many(
+    run: Run, told: Told, user_home: Path, memdir_command: str, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
     """Where the real programs put it: `tests/clients/test_plugin_installs.py`."""
+    monkeypatch.setenv("PATH", f"{Path(memdir_command).parent}:{os.environ['PATH']}")  # which the plugin needs
     if agent == "claude":
         path = user_home / ".claude/settings.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "enabledPlugins": {"memdir@memdir": True}}))
@@ -223,3 +228,171 @@ def test_the_trust_in_a_hook_that_attaching_changed_is_not_kept(
     run("attach", "codex", "--yes")
     assert "trust" in str(status_of(told, "codex")["problems"])
     assert f'[hooks.state."{hooks}:stop:0:0"]\ntrusted_hash = "sha256:aa"' in config.read_text(), "the user's own stays"
+
+
+def test_a_plugin_that_cannot_work_is_told(
+    told: Told, user_home: Path, project: Path, memdir_command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It calls what is on the PATH, and Codex calls nothing that was not trusted."""
+    program(user_home / ".gemini/extensions/memdir", "gemini-extension.json", "{}")
+    with (user_home / ".codex/config.toml").open("a") as file:
+        file.write('\n[plugins."memdir@memdir"]\nenabled = true\n')
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "not on the PATH" in str(status_of(told, "gemini")["problems"])
+    assert "not on the PATH" in str(told("doctor")["findings"])
+    monkeypatch.setenv("PATH", str(Path(memdir_command).parent))
+    assert status_of(told, "gemini")["state"] == "plugin"
+    assert "trust them in /hooks" in str(status_of(told, "codex")["notes"])
+    fields = {"session_id": "a", "transcript_path": str(user_home / "rollout-a.jsonl"), "cwd": str(project)}
+    subprocess.run([memdir_command, "hook", "auto", "SessionStart"], input=json.dumps(fields), text=True, check=True)
+    assert "trust" not in str(status_of(told, "codex")["notes"])
+
+
+def test_hooks_that_codex_will_not_run_whoever_trusts_them_are_told(run: Run, told: Told, user_home: Path) -> None:
+    run("attach", "codex", "--yes")
+    hooks, config = user_home / ".codex/hooks.json", user_home / ".codex/config.toml"
+    written = config.read_text()
+    config.write_text(written + "\n[features]\nhooks = false\n")
+    [problem] = status_of(told, "codex")["problems"]
+    assert "switched off in" in problem and "config.toml" in problem
+    assert "switched off in" in run("attach", "codex", "--yes").stderr, "also when it is attached"
+    config.write_text(written)
+    hooks.write_text(json.dumps({**json.loads(hooks.read_text()), "mine": 1}))
+    [problem] = status_of(told, "codex")["problems"]
+    assert "'mine' at its top, so Codex ignores the whole file" in problem
+
+
+def test_a_server_of_the_user_s_by_our_name_is_told_and_left(run: Run, told: Told, user_home: Path) -> None:
+    taken = {"mcpServers": {"memdir": {"command": "/opt/other/memdir", "args": ["x"]}}}
+    (user_home / ".claude.json").write_text(json.dumps(taken))
+    (user_home / ".codex/config.toml").write_text('[mcp_servers.memdir]\ncommand = "other"\n')
+    done = run("attach", "claude", "codex", "--yes")
+    assert done.stderr.count("an MCP server of yours has the name memdir") == 2
+    for agent in ("claude", "codex"):
+        assert "give it another name" in str(status_of(told, agent)["problems"])
+        assert "MCP server is missing" not in str(status_of(told, agent)["problems"])
+    assert "has the name memdir" in run("attach", "claude", "--yes").stderr, "as long as it is so"
+
+
+def test_what_makes_attaching_useless_is_told_at_once(run: Run, user_home: Path) -> None:
+    program(user_home / ".gemini/extensions/memdir", "gemini-extension.json", "{}")
+    (user_home / ".qwen/settings.json").write_text('{"disableAllHooks": true}')
+    told = run("attach", "--yes").stderr
+    assert "Gemini CLI: it has the plugin as well, so everything comes twice" in told
+    assert "Qwen Code: hooks are switched off" in told and "Claude Code" not in told
+
+
+def test_what_read_only_settings_need_is_shown(run: Run, user_home: Path) -> None:
+    path = user_home / ".claude/settings.json"
+    path.chmod(0o444)
+    done = run("attach", "claude", "--dry-run", code=1)
+    assert "hook claude Stop" in done.stdout and "is read-only" in done.stderr
+
+
+def test_memory_that_is_off_here_is_told_with_the_way_back(run: Run, told: Told, user_home: Path) -> None:
+    run("attach", "claude", "--yes")
+    assert told("attach", "--status")["off"] == ""
+    run("attach", "--not-here")
+    assert "memoryEnabled" in told("attach", "--status")["off"]
+    for words in (("--status",), ("claude", "--yes"), ("claude", "--past", "--yes")):
+        assert "memory is off here" in run("attach", *words).stderr
+
+
+def test_folders_that_attaching_made_go_with_it(
+    run: Run, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of an agent's is how it is known to be installed."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    home = tmp_path / "user-home"
+    (home / ".config").mkdir(parents=True)
+    run("attach", "claude", "codex", "gemini", "qwen", "opencode", "--yes")
+    (home / ".gemini/mine").write_text("x")
+    run("detach", "--yes")
+    assert {str(path.relative_to(home)) for path in home.rglob("*")} == {".config", ".gemini", ".gemini/mine"}
+    assert {one["agent"]: one["state"] for one in told("attach", "--status")["agents"]}["claude"] == "not installed"
+
+
+def test_the_choice_of_an_agent_s_own_memory_can_be_taken_back(run: Run, user_home: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "home/settings.json"
+    run("attach", "claude", "--own-memory", "serve", "--yes")
+    assert json.loads(settings.read_text())["memoryHome"] == "claude"
+    assert "in memdir's home again" in run("attach", "claude", "--own-memory", "keep", "--yes").stderr
+    assert json.loads(settings.read_text())["memoryHome"] == "memdir"
+    run("attach", "claude", "--own-memory", "serve", "--yes")
+    run("attach", "claude", "--own-memory", "off", "--yes")
+    assert json.loads(settings.read_text())["memoryHome"] == "memdir"
+    for agent in ("gemini", "codex"):
+        assert "for claude and qwen" in run("attach", agent, "--own-memory", "off", "--yes", code=2).stderr
+
+
+def test_who_learns_on_a_subscription_is_told(run: Run, told: Told, user_home: Path) -> None:
+    run("attach", "--learn-with", "host", "--yes")
+    assert "`claude` learns" in str(status_of(told, "claude")["notes"])
+    assert "subscription" not in str(status_of(told, "gemini")["notes"])
+    assert "on your subscription" in str(told("doctor")["findings"])
+    run("attach", "--learn-with", "builtin", "--yes")
+    assert "subscription" not in str(told("doctor")["findings"])
+
+
+def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run, told: Told, user_home: Path) -> None:
+    (user_home / ".gemini/GEMINI.md").write_text("- The release branch is called stable\n")
+    assert "1 note that" in run("attach", "gemini", "--past", "--dry-run").stderr
+    assert "1 note that" in told("attach", "gemini", "--past", "--dry-run")["past"]
+    first, *_ = run("attach", "gemini", "--past", "--yes").stderr.splitlines()
+    assert "1 note that" in first
+    assert "nothing that is not known yet" in run("attach", "gemini", "--past", "--yes").stderr
+    assert run("list", "--scope", "user").stdout.count("is called stable") == 1
+
+
+def test_an_answer_that_is_none_is_asked_for_again_and_every_change_is_seen(
+    run: Run, memdir_command: str, project: Path, user_home: Path
+) -> None:
+    asked: list[tuple[str, str, Callable[[], object]]] = [
+        ("switch it [o]ff?", "q", nothing), ("one of the letters", "o", nothing),
+        ("on your subscription?", "y", nothing), ("one of the letters", "b", nothing),
+        ("memdir.js: made", "y", nothing),
+    ]  # fmt: skip
+    assert "spawnSync" in run("attach", "opencode", "--dry-run").stdout, "the program that is going to run"
+    in_terminal([memdir_command, "attach", "claude", "opencode"], project, *asked)
+    assert json.loads((user_home / ".claude/settings.json").read_text())["autoMemoryEnabled"] is False
+
+
+def test_a_byte_order_mark_is_taken_as_the_client_takes_it(run: Run, user_home: Path) -> None:
+    """Measured: Gemini CLI ends with an error, Codex reads over it."""
+    (user_home / ".gemini/settings.json").write_bytes(b"\xef\xbb\xbf{}")
+    assert "byte order mark" in run("attach", "gemini", "--yes", code=1).stderr
+    config = user_home / ".codex/config.toml"
+    config.write_bytes(b'\xef\xbb\xbfmodel = "gpt"\n')
+    run("attach", "codex", "--yes")
+    run("detach", "--yes")
+    assert config.read_bytes() == b'\xef\xbb\xbfmodel = "gpt"\n'
+
+
+def test_servers_in_one_line_are_told_with_what_helps(run: Run, user_home: Path) -> None:
+    (user_home / ".codex/config.toml").write_text('mcp_servers = { other = { command = "x" } }\n')
+    assert "[mcp_servers.NAME]" in run("attach", "codex", "--yes", code=1).stderr
+
+
+def test_an_empty_file_is_empty_again_and_a_link_to_nothing_is_in_nobody_s_way(run: Run, user_home: Path) -> None:
+    path, link = user_home / ".claude/settings.json", user_home / ".gemini/settings.json"
+    path.write_bytes(b"")
+    link.unlink()
+    link.symlink_to(user_home / "gone.json")
+    run("attach", "claude", "--yes")
+    run("detach", "--yes")
+    assert path.read_bytes() == b"" and link.is_symlink()
+
+
+def test_what_is_attached_elsewhere_is_told(
+    run: Run, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "cc"))
+    run("attach", "claude", "--yes")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    assert f"attached in {tmp_path}/cc" in str(status_of(told, "claude")["notes"])
+
+
+def test_why_attaching_was_refused_is_told_by_the_status_too(told: Told, user_home: Path) -> None:
+    (user_home / ".claude/settings.json").write_text('{"a": 1 /* note */}')
+    found = status_of(told, "claude")
+    assert found["state"] == "not attached" and "a comment" in str(found["notes"])

@@ -398,6 +398,25 @@ def test_what_a_person_shall_paste_is_quoted(memdir: Memdir, project: Path) -> N
     assert f"`{shlex.join(words)}`" in " ".join(one["remedy"] for one in findings if one["check"] == "guard")
 
 
+@pytest.mark.parametrize(
+    ("messages", "times"),
+    [([("m1",), ("m1",), ("m1",)], 0), ([("m1", "m2")], 2), ([("m1",), ("m1", "m2"), ("m3",)], 3)],
+)
+def test_a_rule_counts_as_often_as_a_person_said_it_however_often_it_was_written(
+    memdir: Memdir, project: Path, messages: list[tuple[str, ...]], times: int
+) -> None:
+    memory = open_memory(project)
+    memory.start()
+    before = b""
+    for number, ids in enumerate(messages):
+        data = topic(body=f"Never run `make clean`, {number}.\n")
+        by = Origin(LEARNED, session="s1", messages=ids)
+        save_memory(memory.store, "rule.md", data, origin=by, base=before)
+        before = data
+    proposed = json.loads(memdir("guard", "list", "--json").out)["proposed"]
+    assert [one["said"] for one in proposed] == ([times] if times else [])
+
+
 def test_a_session_begins_with_the_rules_that_are_guarded(rule: str, memdir: Memdir, make_agent: MakeAgent) -> None:
     assert "Rules with a guard" not in memdir("prompt", "--index").out
     memdir("guard", "add", rule, GUARD)

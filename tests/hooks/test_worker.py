@@ -24,6 +24,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
 from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.transcript.attended import Attended
+from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
 
@@ -521,3 +522,56 @@ def test_where_a_daily_log_is_kept_the_worker_adds_to_it_and_the_next_day_makes_
     turn(agent, layout, "Thanks, that is all.", at=time.time() + 1)
     work(agent)
     assert len(memories()) == 1 and "mock" in memories()[0]
+
+
+def told(agent: Agent) -> str:
+    return message(agent.prompt("Please go on with the next step."))
+
+
+def test_what_is_told_as_saved_stands_and_is_what_the_command_takes_back(
+    agent: Agent, layout: Layout, memories: Memories, memdir: Callable[..., Ran]
+) -> None:
+    """X9: nothing of what was taken back meanwhile, and the change by its id where another came behind it."""
+    turn(agent, layout, RULE)
+    work(agent)
+    [name] = memories()
+    memdir("undo")
+    assert told(agent) == ""
+    turn(agent, layout, OTHER, at=time.time() + 1)
+    work(agent)
+    [name] = memories()
+    memdir("remember", "Lunch is at noon")
+    line = told(agent)
+    assert line.startswith(f"Memory saved: {name} (`memdir undo ") and told(agent) == ""
+    assert memdir(*line.partition("`memdir ")[2].rstrip("`)").split()).code == 0
+    assert memories() == ["project_lunch_is_at_noon.md"], line
+    turn(
+        agent,
+        layout,
+        "From now on always put SQL keywords in upper case, because our linter wants it.",
+        at=time.time() + 2,
+    )
+    work(agent)
+    [name] = set(memories()) - {"project_lunch_is_at_noon.md"}
+    assert memdir("forget", name).code == 0
+    assert told(agent) == ""
+
+
+def test_what_a_worker_saved_that_was_killed_before_it_noted_it_is_told_once(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X9: at the next prompt, whether or not another worker came before that."""
+    turn(agent, layout, RULE)
+    queue = WorkQueue(layout)
+    queue.take(agent.transcript.stem)
+    session = agent.transcript.stem
+    before = (Path(layout.attached) / "queue" / f"{session}~1").read_bytes()
+    queue.give_back(session)
+    work(agent)
+    [name] = memories()
+    (Path(layout.attached) / "saved").unlink()
+    (Path(layout.attached) / "queue" / f"{session}~1").write_bytes(before)  # as a kill leaves it
+    assert told(agent) == f"Memory saved: {name} (`memdir undo`)"
+    assert told(agent) == ""
+    work(agent)
+    assert told(agent) == "" and queue.is_empty()

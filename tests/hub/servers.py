@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import http.client
+import itertools
 import json
 import os
 import pwd
@@ -18,7 +19,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from memdir.hub.hub_commands import TAKES
 from memdir.hub.hub_database import DatabaseBusy, HubDatabase, open_database
 
 START_SECONDS = 30
+_addresses = itertools.count()
 DEFAULTS: dict[str, object] = {"entries": 2_000, "entry_bytes": 65_536, "team_bytes": 16_777_216, "days": 365}
 DEFAULTS |= {"role": "writer", "read_only": False, "purge": False, "derived": False, "admin": None}
 
@@ -134,10 +136,17 @@ class Client:
     token: str = ""
     team: str = ""
     member: str = ""
+    source: str = "127.0.0.1"
     connection: http.client.HTTPConnection = field(init=False)
 
     def __post_init__(self) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=40)
+        source = (self.source, 0)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=40, source_address=source)
+
+    def elsewhere(self) -> Client:
+        """The same, from an address from which no wrong token came: nothing but the token decides about the answer."""
+        number = next(_addresses)
+        return replace(self, source=f"127.1.{number // 250}.{number % 250 + 1}")
 
     def __del__(self) -> None:
         self.connection.close()
@@ -251,6 +260,14 @@ class HubServer:
             self._beside = None
 
 
+def waiting_clients(hub: HubServer, count: int) -> None:
+    """Return when so many clients wait for news of their teams."""
+    metrics, until = Client(hub.port, hub.admin("metrics")["token"]), time.monotonic() + START_SECONDS
+    while f"waiting_clients {count}\n" not in metrics.ask("GET", "/metrics").data.decode():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def now() -> int:
     return int(time.time() * 1000)
 
@@ -260,6 +277,7 @@ def start_hub(database: str, log: Path, *options: str, port: int = 0, before: st
     code = f"import sys; {before or 'pass'}; from memdir.cli.entry import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "hub", "serve", "--json", "--port", str(port)]
     environment = {**os.environ, "MEMDIR_HOME": str(log.parent / "hub-home"), "PYTHONUNBUFFERED": "1"}
+    environment["COLUMNS"] = "500"  # a line of the log is one line, however long the path of a test is
     with log.open("ab") as told:
         process = subprocess.Popen(
             [*command, "--database", database, *options], stdout=subprocess.PIPE, stderr=told, env=environment

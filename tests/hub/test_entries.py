@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
-from tests.hub.servers import Client, HubServer
+from starlette.requests import Request
+
+from memdir.hub.entry_routes import EntryRoutes
+from memdir.hub.hub_database import Author, HubDatabase, Row
+from memdir.hub.hub_state import Hub
+from memdir.hub.people import purge
+from tests.hub.servers import Client, HubServer, now, start_hub, waiting_clients
 
 Join = Callable[..., Client]
 NOTE = "---\nname: Pooling\ndescription: how we pool\ntype: project\n---\n\nPool size is 20.\n"
@@ -113,9 +123,80 @@ def test_pages_of_a_manifest_miss_nothing(team: Client) -> None:
         found |= {one["key"]: one["content"] for one in page["entries"]}
         since, more = page["revision"], page["more"]
     assert found == {change["key"]: change["content"] for change in changes}
-    assert team.manifest(since) == {"revision": 100, "more": False, "entries": [], "purged": []}
+    assert team.manifest(since) == {"revision": 100, "restored": 0, "more": False, "entries": [], "purged": []}
     again = team.ask("GET", f"entries?since={since}", If_None_Match=f'"r{since}"')
     assert again.status == 304
+
+
+def test_a_purge_in_the_middle_of_an_answer_is_not_passed_over(hub: HubServer, team: Client, join: Join) -> None:
+    """The answer is made of several looks at the database: what is committed between them comes with the next one."""
+    bob = join("bob")
+    bob.put("his.md", "bob's own words")
+    since = team.manifest()["revision"]
+    team.put("hers.md", "ana's")
+
+    async def answered(database: HubDatabase) -> dict[str, Any]:
+        held = PurgesBetween(database, lambda: purge_now(database, team, bob))
+        asked = Request({"type": "http", "method": "GET", "path": "/", "query_string": f"since={since}".encode()})
+        asked.scope |= {"headers": [(b"authorization", f"Bearer {team.token}".encode())]}
+        asked.scope |= {"path_params": {"team": team.team}}
+        return dict(json.loads((await EntryRoutes(Hub(held)).manifest(asked)).body))
+
+    page = hub.do(answered)
+    later = team.manifest(page["revision"])
+    assert [one["key"] for one in (*page["entries"], *later["entries"])] == ["hers.md", "his.md"]
+    assert [one["member"]["name"] for one in (*page["purged"], *later["purged"])] == ["bob"]
+
+
+class PurgesBetween:
+    """A database on which somebody is purged right before it is asked who was."""
+
+    def __init__(self, database: HubDatabase, purges: Callable[[], Awaitable[object]]) -> None:
+        self._database, self._purges = database, purges
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    async def run(self, statement: str, *values: object) -> list[Row]:
+        if "purged > ?" in statement:
+            await self._purges()
+        return await self._database.run(statement, *values)
+
+
+async def purge_now(database: HubDatabase, team: Client, member: Client) -> None:
+    async with database.transaction() as held:
+        await purge(held, Author(team.team, team.member), member.member, now(), derived=False)
+
+
+def test_a_purged_text_is_not_written_again_and_its_name_is_free(hub: HubServer, team: Client, join: Join) -> None:
+    """A machine that lost its note would send it."""
+    bob = join("bob")
+    etag = bob.put("his.md", "bob's own words").body["etag"]
+    bob.put("his.md", "bob's own words, longer", etag)
+    hub.admin("purge", team.team, "bob")
+    for text in ("bob's own words", "bob's own words, longer"):
+        refused = team.put("his.md", text)
+        assert (refused.status, refused.kind) == (409, "purged")
+        (one,) = team.batch({"op": "put", "key": "his.md", "content": text, "ifMatch": None})["results"]
+        assert (one["status"], one["error"]["kind"]) == (409, "purged")
+    new = team.put("his.md", "ana's words").body["etag"]
+    assert team.put("his.md", "bob's own words", new).kind == "purged", "nor over something else"
+    assert team.get("his.md").data == b"ana's words"
+
+
+def test_what_is_erased_stands_in_no_file_of_the_embedded_database(hub: HubServer, team: Client, join: Join) -> None:
+    if hub.database.startswith("postgresql"):
+        return  # its vacuum overwrites
+    bob, words = join("bob"), "a word that nobody keeps " * 400
+    bob.put("his.md", words)
+    old = team.put("hers.md", f"{words} of ana's").body["etag"]
+    team.put("hers.md", "fine", old)
+    files = [Path(hub.database + end) for end in ("", "-wal")]
+    assert any(b"a word that nobody keeps" in file.read_bytes() for file in files)
+    (version,) = [one["revision"] for one in team.ask("GET", "versions?key=hers.md").body["versions"][1:]]
+    assert team.ask("POST", f"versions/{version}/redact").status == 200
+    assert team.ask("POST", f"members/{bob.member}/purge", {}).status == 200
+    assert not any(b"a word that nobody keeps" in file.read_bytes() for file in files)
 
 
 def test_a_page_with_texts_is_bounded_in_bytes(team: Client) -> None:
@@ -171,7 +252,7 @@ def test_of_many_who_change_one_entry_none_loses_a_change(team: Client, join: Jo
     assert team.get("count.md").data.startswith(b"30 ")
 
 
-def test_a_waiting_client_hears_of_a_change_within_a_second(team: Client, join: Join) -> None:
+def test_a_waiting_client_hears_of_a_change_within_a_second(hub: HubServer, team: Client, join: Join) -> None:
     bob = join("bob")
     heard: list[float] = []
 
@@ -181,12 +262,36 @@ def test_a_waiting_client_hears_of_a_change_within_a_second(team: Client, join: 
 
     thread = threading.Thread(target=wait)
     thread.start()
+    waiting_clients(hub, 1)
     written = time.monotonic()
     team.put("a.md", "one")
     thread.join()
     assert heard[0] - written < 1.0
     assert team.ask("GET", "changes?since=0&wait=20").body == {"revision": 1}
     assert team.ask("GET", "changes?since=1&wait=0").body == {"revision": 1}
+
+
+def test_a_change_is_news_without_anybody_looking(hub: HubServer, team: Client, join: Join, tmp_path: Path) -> None:
+    """This worker would look for itself after a minute only. On PostgreSQL the change is another worker's."""
+    is_shared = hub.database.startswith("postgresql")
+    never = "import memdir.hub.{}_database as d; d.LOOK_SECONDS = 60".format("postgres" if is_shared else "sqlite")
+    worker = start_hub(hub.database, tmp_path / "log", before=never)
+    heard: list[float] = []
+
+    def wait() -> None:
+        assert Client(worker.port, team.token, team.team).ask("GET", "changes?since=0&wait=20").body == {"revision": 1}
+        heard.append(time.monotonic())
+
+    try:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        waiting_clients(worker, 1)
+        written = time.monotonic()
+        (team if is_shared else Client(worker.port, team.token, team.team)).put("a.md", "one")
+        thread.join()
+    finally:
+        worker.stop()
+    assert heard[0] - written < 1.0
 
 
 def test_caps_of_a_team_are_kept(hub: HubServer) -> None:
@@ -218,3 +323,20 @@ def test_versions_tell_who_wrote_what_and_can_be_erased(team: Client, join: Join
     assert team.ask("GET", "versions?before=2").body["versions"][0]["redacted"]
     assert team.get("a.md").data == b"fine"
     assert team.ask("GET", "audit").body["actions"][0]["action"] == "redact"
+
+
+def test_writers_of_many_teams_at_once_each_change_their_own(hub: HubServer) -> None:
+    """They may share a transaction: what one is refused is nobody else's, and nobody sees another's."""
+    teams = [hub.team(f"crowd {number} {time.time()}") for number in range(12)]
+
+    def write(number: int) -> list[int]:
+        team = teams[number]
+        statuses = [team.put(f"n{turn}.md", f"{number} {turn}").status for turn in range(8)]
+        return [*statuses, team.put("n0.md", "again").status]
+
+    with ThreadPoolExecutor(len(teams)) as together:
+        assert list(together.map(write, range(len(teams)))) == [[201] * 8 + [412]] * len(teams)
+    for number, team in enumerate(teams):
+        told = team.manifest()
+        assert told["revision"] == 8 and team.keys() == [f"n{turn}.md" for turn in range(8)]
+        assert team.get("n7.md").data == f"{number} 7".encode()

@@ -9,9 +9,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from memdir.hub.hub_database import HubDatabase
-from memdir.hub.jobs import MAX_ATTEMPTS, ProposedChange, ask_for, finish, take
-from tests.hub.servers import Client, HubServer
+from memdir.agent.workspace import Draft
+from memdir.hub.hub_database import HubDatabase, Row
+from memdir.hub.jobs import MAX_ATTEMPTS, LeasedJob, ProposedChange, ask_for, finish, take
+from memdir.hub.team_dream import proposals_of, work
+from tests.hub.servers import Client, HubServer, now
+
+Join = Callable[..., Client]
 
 WORKER = """
 import asyncio, sys, time
@@ -70,6 +74,75 @@ def test_a_worker_that_lost_its_lease_leaves_no_trace(hub: HubServer, team: Clie
     assert len(team.ask("GET", "proposals").body["proposals"]) == 1
 
 
+def test_a_job_that_is_taken_while_it_is_asked_for_is_asked_for_anew(hub: HubServer, team: Client) -> None:
+    class TakenBetween:
+        """A worker takes what waits between two statements."""
+
+        def __init__(self, database: HubDatabase) -> None:
+            self._database, self._is_taken = database, False
+
+        async def run(self, statement: str, *values: object) -> list[Row]:
+            if statement.startswith("select") and not self._is_taken:
+                self._is_taken = bool(await take(self._database, 2_000))
+            return await self._database.run(statement, *values)
+
+    async def ask(database: HubDatabase) -> None:
+        row, is_new = await ask_for(database, team.team, "dream", 1_000)
+        assert is_new
+        again, is_new = await ask_for(TakenBetween(database), team.team, "dream", 2_000)  # type: ignore[arg-type]
+        assert is_new and again[0] > row[0]
+
+    run(hub, ask)
+    hub.rows("delete from jobs where team = ? returning id", team.team)
+
+
+def test_a_team_whose_dream_breaks_keeps_no_other_from_its_own(hub: HubServer) -> None:
+    broken, other = hub.team("broken one"), hub.team("broken two")
+    for team in (broken, other):
+        team.put("a.md", TWICE)
+    hub.rows("update versions set content = null where team = ? returning rev", broken.team)  # no dream expects that
+    assert dream(hub, broken, other) == {"done": 1, "failed": 1}
+    assert [one["state"] for one in other.ask("GET", "jobs").body["jobs"]] == ["done"]
+    assert [one["state"] for one in broken.ask("GET", "jobs").body["jobs"]] == ["failed"]
+
+
+@pytest.mark.parametrize("erased", ["purge", "redact"])
+def test_a_dream_over_what_is_erased_proposes_nothing_of_it(
+    hub: HubServer, team: Client, join: Join, erased: str
+) -> None:
+    bob, words = join("bob"), "what bob said and nobody keeps"
+    etag = bob.put("his.md", words).body["etag"]
+    change = ProposedChange("put", "merged.md", None, words, "merge")
+
+    async def taken(database: HubDatabase) -> LeasedJob:
+        await ask_for(database, team.team, "dream", 1)
+        job = await take(database, now())
+        assert job
+        return job
+
+    assert hub.do(lambda database: finish_all(database, taken, change))
+    (old,) = team.ask("GET", "proposals").body["proposals"]
+    assert team.ask("POST", f"proposals/{old['id']}", {"decision": "reject"}).status == 200
+    assert hub.do(lambda database: finish_all(database, taken, change)), "one is open, one is decided"
+    job = hub.do(taken)
+    if erased == "purge":
+        assert team.ask("POST", f"members/{bob.member}/purge", {}).status == 200
+    else:
+        team.put("his.md", "ana's", etag)
+        assert team.ask("POST", "versions/1/redact").status == 200
+    assert not hub.do(lambda database: finish(database, job, [change], now())), "it was stopped"
+    assert team.ask("GET", "proposals").body["proposals"] == []
+    for table in ("proposals", "versions"):
+        assert words not in str(hub.rows(f"select * from {table} where team = ?", team.team))
+    assert team.ask("GET", "jobs").body["jobs"][0]["state"] == "failed"
+
+
+async def finish_all(
+    database: HubDatabase, taken: Callable[[HubDatabase], Awaitable[LeasedJob]], change: ProposedChange
+) -> bool:
+    return await finish(database, await taken(database), [change], now())
+
+
 def test_a_job_whose_workers_die_is_given_up_and_a_stuck_one_is_seen(hub: HubServer, team: Client) -> None:
     async def dying(database: HubDatabase) -> None:
         await ask_for(database, team.team, "dream", 0)
@@ -112,6 +185,89 @@ def test_a_nightly_dream_proposes_and_writes_nothing_unasked(hub: HubServer, tea
         assert team.ask("POST", f"proposals/{one['id']}", {"decision": "accept"}).kind == "twice"
     assert len(team.keys()) == 1
     assert team.ask("GET", "versions").body["versions"][0]["by"]["name"] == "ana", "in whose name it is written"
+
+
+POOL = "---\nname: Pool\ndescription: pool size\ntype: project\n---\n\nThe pool size is 20.\n"
+NEWER = "---\nname: Pool size\ndescription: pool size of db\ntype: project\n---\n\nThe pool size is 30 now, not 20.\n"
+
+
+def dream(hub: HubServer, *teams: Client) -> dict[str, int]:
+    """As `memdir hub work`, for these teams alone."""
+
+    async def work_for(database: HubDatabase) -> dict[str, int]:
+        for team in teams:
+            await ask_for(database, team.team, "dream", now())
+        return await work(database, now)
+
+    return dict(hub.do(work_for))
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+def test_both_halves_of_a_merge_are_one_proposal(hub: HubServer, team: Client, decision: str) -> None:
+    """To delete the one page and not write the other would lose what it says."""
+    for key, text, day in (("pool.md", POOL, "02"), ("pool_now.md", NEWER, "12"), ("port.md", TWICE, "01")):
+        saved = {"Memdir_Saved": f"2026-01-{day}T10:00:00Z"}
+        assert team.ask("PUT", f"entries/{key}", text.encode(), If_None_Match="*", **saved).status == 201
+    assert dream(hub, team) == {"done": 1, "failed": 0}
+    before = team.manifest(0, "&content=1")["entries"]
+    (one,) = team.ask("GET", "proposals").body["proposals"]
+    halves = {part["key"]: part["op"] for part in one["changes"]}
+    assert sorted(halves.values()) == ["delete", "put"] and (one["op"], one["key"]) in {
+        (v, k) for k, v in halves.items()
+    }
+    kept, gone = (next(key for key, op in halves.items() if op == wanted) for wanted in ("put", "delete"))
+    assert one["reason"].startswith(f"{kept} takes in {gone}: ")
+    short = team.ask("GET", "proposals?content=0").body["proposals"]
+    assert [part["content"] for part in short[0]["changes"]] == [None, None]
+    assert team.ask("POST", f"proposals/{one['id']}", {"decision": decision}).status == 200
+    assert team.ask("POST", f"proposals/{one['id']}", {"decision": decision}).kind == "twice"
+    assert team.ask("GET", "proposals").body["proposals"] == []
+    if decision == "accept":
+        assert team.keys() == [kept, "port.md"] and b"The pool size is 30 now" in team.get(kept).data
+    else:
+        assert team.manifest(0, "&content=1")["entries"] == before
+
+
+def test_a_merge_of_which_one_half_cannot_be_done_is_not_done(hub: HubServer, team: Client) -> None:
+    first, second = (team.put(key, f"text of {key}").body["etag"] for key in ("a.md", "b.md"))
+    halves = [
+        ProposedChange("delete", "b.md", second, None, "merged", "a.md"),
+        ProposedChange("put", "a.md", first, "both texts", "merged", "a.md"),
+    ]
+
+    async def propose(database: HubDatabase) -> None:
+        await ask_for(database, team.team, "dream", 0)
+        job = await take(database, 1)
+        assert job and await finish(database, job, halves, 2)
+
+    run(hub, propose)
+    team.put("a.md", "changed meanwhile", first)
+    (one,) = team.ask("GET", "proposals").body["proposals"]
+    assert team.ask("POST", f"proposals/{one['id']}", {"decision": "accept"}).status == 412
+    assert (team.get("a.md").data, team.get("b.md").data) == (b"changed meanwhile", b"text of b.md")
+    assert [len(one["changes"]) for one in team.ask("GET", "proposals").body["proposals"]] == [2], "and it stays open"
+
+
+def test_a_deletion_that_does_not_say_where_its_text_is_goes_with_all_that_was_written() -> None:
+    def draft(key: str, after: bytes | None, reason: str = "") -> Draft:
+        return Draft(None, key, b"before", after, reason)  # type: ignore[arg-type]
+
+    drafts = [
+        draft("a.md", b"a"),
+        draft("b.md", b"b"),
+        draft("c.md", None, "told in a.md; source: a.md"),
+        draft("d.md", None, "the same as x.md"),
+    ]
+    keys = ["a.md", "b.md", "c.md", "d.md", "e.md", "x.md"]
+
+    def groups(drafts: list[Draft]) -> list[list[str]]:
+        found: dict[str, list[str]] = {}
+        for one in proposals_of(drafts, keys):
+            found.setdefault(one.together, []).append(one.key)
+        return sorted(map(sorted, found.values()))
+
+    assert groups(drafts) == [["a.md", "c.md"], ["b.md"], ["d.md"]]
+    assert groups([*drafts, draft("e.md", None, "no longer needed")]) == [["a.md", "b.md", "c.md", "d.md", "e.md"]]
 
 
 def test_a_proposal_made_from_an_old_text_is_not_written_over_a_newer_one(hub: HubServer, team: Client) -> None:

@@ -22,7 +22,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memdir.mcp_server.protocol import ENVELOPE, HANDSHAKE
-from memdir.mcp_server.streamable_http import open_server
+from memdir.mcp_server.streamable_http import MAX_CONNECTIONS, open_server
 from memdir.memdir import open_memory
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -236,3 +236,21 @@ def test_the_newest_revision_says_all_with_each_request_and_nothing_twice(
     assert (found, answer.get("error", {}).get("code"), answer["id"]) == (status, code, 301)
     if code == -32022:
         assert answer["error"]["data"]["supported"] == [*HANDSHAKE, *ENVELOPE]
+
+
+def test_connections_have_a_limit_and_a_place_that_is_free_is_used(served: Served) -> None:
+    port = urlsplit(served.url).port
+    idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(MAX_CONNECTIONS)]
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as more:
+        assert more.recv(100).startswith(b"HTTP/1.1 503 ")
+    for one in idle:
+        one.close()
+    while (status := served.send()[0]) == 503:  # until the threads of those have ended
+        pass
+    assert status == 200
+
+
+def test_a_port_without_http_is_a_mistake_that_is_told(memdir_command: str, project: Path) -> None:
+    command = [memdir_command, "mcp", "--port", "5"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "--http" in done.stderr

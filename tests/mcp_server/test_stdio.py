@@ -132,6 +132,7 @@ def test_a_secret_is_refused_and_not_repeated(memdir_command: str, project: Path
     (answer,) = spoken(memdir_command, project, [call])
     assert answer["result"]["isError"] and "secret" in str(answer)
     assert github_token() not in str(answer)
+    assert "allow" not in str(answer), "how to save it all the same is a person's business"
 
 
 def test_a_pinned_memory_stays(memdir_command: str, project: Path) -> None:

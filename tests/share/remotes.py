@@ -41,8 +41,8 @@ class FolderPlace:
         self.where = str(where)
 
     def open(self, name: str, place: Place, clock: Callable[[], float]) -> Remote:
-        del place, clock
-        remote = FolderRemote(self.where, member=name.encode().hex().ljust(8, "0"), name=name)
+        del clock
+        remote = FolderRemote(self.where, member=name.encode().hex().ljust(8, "0"), name=name, kept=place.team_lists)
         remote.create()
         return remote
 

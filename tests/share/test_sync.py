@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import pytest
 
-from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import TeamCaps
 from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
+from memdir.team.conflicts import conflicts_in, resolve
 from tests.security.fakes import github_token
 from tests.share.conftest import Team
 from tests.share.remotes import Member, TeamPlace, memory_text

@@ -139,6 +139,7 @@ def test_several_lines_before_the_fields_are_not_thrown_away() -> None:
         ("<!-- delete: merged; source: a.md -->\n", "merged; source: a.md"),
         ("<!-- delete -->", ""),
         ("<!-- Deleted: over -->", "over"),
+        ("&lt;!-- delete: over --&gt;\n", "over"),
         ("<!-- DELETE this memory - over -->", "over"),
         ("<!-- removed: over -->", "over"),
         ("`<!-- delete: over -->`", "over"),

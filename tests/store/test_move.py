@@ -157,6 +157,66 @@ def test_a_move_that_was_killed_between_leaves_the_memory_in_both_places_and_is_
     assert (keys(memory, "project"), keys(memory, "user")) == ([], ["eyes.md", "hands.md"])
 
 
+MEANWHILE = """\
+import subprocess, sys
+from memdir import open_memory
+from memdir.store.store import MemoryStore
+
+real, left = MemoryStore.changing, [1]
+
+def changing(self, *given, **more):
+    if left and left.pop():
+        subprocess.run([sys.executable, "-m", "memdir.cli.entry", *sys.argv[2:]], check=True)
+    return real(self, *given, **more)
+
+MemoryStore.changing = changing
+open_memory(sys.argv[1]).move("eyes.md", scope="user")
+"""
+
+
+@pytest.mark.parametrize(("meanwhile", "left"), [("forget", []), ("move --scope user", ["eyes.md"])])
+def test_what_another_process_does_with_it_while_it_is_moved_comes_out_once(
+    memory: MemDir, project: Path, meanwhile: str, left: list[str]
+) -> None:
+    """S13: between what a move reads and what it writes."""
+    put(memory, "eyes.md")
+    command = [sys.executable, "-c", MEANWHILE, str(project), *meanwhile.split(), "eyes.md", "--project", str(project)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (keys(memory, "project"), keys(memory, "user")) == ([], left), ran.stderr
+    assert "Nothing was moved" in ran.stderr
+
+
+def killed_between(project: Path, command: str, at: str) -> None:
+    script = f"import os\nfrom memdir import open_memory\nfrom memdir.store.store import ChangeSet\n{at}\n"
+    script += f"open_memory({str(project)!r}).{command}\n"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_a_move_that_was_killed_between_is_undone_to_one_memory(memory: MemDir, project: Path, scope: str) -> None:
+    """S14: nothing is lost and nothing is there twice, whichever side is asked."""
+    put(memory, "eyes.md")
+    killed_between(project, "move('eyes.md', scope='user')", "ChangeSet.delete = lambda *_: os._exit(9)")
+    assert keys(memory, "project") == keys(memory, "user") == ["eyes.md"]
+    memory.undo(scope=scope)
+    assert [key for one in ("project", "user") for key in keys(memory, one)] == ["eyes.md"]
+
+
+def test_an_undo_of_a_move_that_was_killed_between_is_taken_back_or_done_again(memory: MemDir, project: Path) -> None:
+    put(memory, "eyes.md")
+    memory.move("eyes.md", scope="user")
+    at = (
+        "import memdir.store.move as move\nreal, calls = move.undo, []\n"
+        "def undo(*given, **more):\n    calls.append(more)\n"
+        "    return os._exit(9) if len([one for one in calls if 'more' in one]) == 2 else real(*given, **more)\n"
+        "move.undo = undo"
+    )
+    killed_between(project, "undo()", at)
+    assert keys(memory, "project") == keys(memory, "user") == ["eyes.md"]
+    memory.undo()
+    assert (keys(memory, "project"), keys(memory, "user")) == ([], ["eyes.md"])
+
+
 def test_doctor_suggests_to_move_what_is_about_the_person(memory: MemDir, memdir: Callable[..., Ran]) -> None:
     """T1: what was learned before, or by hand, stays and is served; it is theirs to move."""
     put(memory, "eyes.md")

@@ -88,18 +88,7 @@ class Agent:
             if package.get("name") == _TRIED[self.name][0]:
                 return str(package.get("version", ""))
             folder = os.path.dirname(folder)
-        try:
-            told = subprocess.run(
-                [program, "--version"],
-                cwd=os.sep,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_VERSION_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return ""
-        found = re.search(rb"\d+\.\d+\.\d+", told.stdout)
+        found = re.search(rb"\d+\.\d+\.\d+", output_of([program, "--version"], seconds=_VERSION_SECONDS))
         return found[0].decode() if found else ""
 
     def has_plugin(self) -> bool:
@@ -107,9 +96,9 @@ class Agent:
         if self.name in ("gemini", "qwen"):
             return os.path.isfile(os.path.join(self.home, "extensions", NAME, "gemini-extension.json"))
         if self.name == "claude":
-            enabled = _table(_read_json(self.hooks_file), "enabledPlugins")
+            enabled = table(_read_json(self.hooks_file), "enabledPlugins")
         elif self.name == "codex":
-            enabled = _table(_read_toml(self.servers_file), "plugins")
+            enabled = table(_read_toml(self.servers_file), "plugins")
         else:
             return False
         states = [state for key, state in enabled.items() if key.partition("@")[0] == NAME]
@@ -246,15 +235,28 @@ def called_by(group: dict[str, Any]) -> tuple[str, str]:
     return _called_by(our_hooks(group)[0])
 
 
-def _read_json(path: str) -> dict[str, Any]:
+def output_of(words: list[str], given: bytes = b"", *, seconds: float) -> bytes:
+    """What a program prints to what it is given; nothing where it does not come to that."""
     try:
-        found = json.loads(read_if_plain(os.path.realpath(path), _MAX_MANIFEST) or b"{}")
+        return subprocess.run(words, cwd=os.sep, input=given, capture_output=True, timeout=seconds, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return b""
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    return decoded(read_if_plain(os.path.realpath(path), _MAX_MANIFEST) or b"{}")
+
+
+def decoded(data: bytes) -> dict[str, Any]:
+    """The object that JSON holds; an empty one where it holds none."""
+    try:
+        found = json.loads(data)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _table(within: dict[str, Any], name: str) -> dict[str, Any]:
+def table(within: dict[str, Any], name: str) -> dict[str, Any]:
     found = within.get(name)
     return found if isinstance(found, dict) else {}
 

@@ -39,7 +39,7 @@ class TomlPiece:
 def parsed_toml(text: str, path: str) -> dict[str, Any]:
     """What a file of Codex says; BadMemoryFile for what is no TOML, or more than anybody gets through."""
     try:
-        found = tomllib.loads(text)
+        found = tomllib.loads(text.removeprefix("\ufeff"))  # which Codex reads over
         level: list[object] = [found]
         for _ in range(MAX_DEPTH):
             level = [one for value in level for one in _within(value)]
@@ -72,7 +72,10 @@ def with_server(text: str, agent: Agent, program: str) -> str:
         return _with_home(text, agent)
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     table = f'{gap}[{_SERVER}]\ncommand = {_quoted(program)}\nargs = ["mcp"]\n{_home_line(agent)}'
-    return _as_meant(text, text + table, agent.servers_file, agent.server(program))
+    if not _says(text, text + table, agent.servers_file, agent.server(program)):
+        told = f"{agent.servers_file}: `mcp_servers` is written in one piece, to which no server can be added"
+        raise BadMemoryFile(told, remedy="Write each of them as a table, [mcp_servers.NAME], then try again")
+    return text + table
 
 
 def without_server(text: str, path: str) -> str:

@@ -6,7 +6,7 @@ import argparse
 import difflib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -21,10 +21,11 @@ from memdir.attach.settings_edit import (
     plan_detach,
     read_settings_text,
 )
-from memdir.attach.status import is_anything_attached, report
+from memdir.attach.status import is_anything_attached, look_at, report
 from memdir.disk.atomic import make_folder, write_project_file
 from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.settings import own_memory, settings_files
+from memdir.text.words import counted
 
 _TRIES = 5  # at settings that their client writes in all the time
 
@@ -73,18 +74,26 @@ class Attach:
         chosen = _own_memories(agents, options, context)
         learner = options.learn_with or _asked_who_learns(agents, options, context)
 
+        past: Any = None
+        if context.memory.settings.enabled and (options.past or _is_asking(options)):
+            past = import_module("memdir.hooks.past_sessions").PastSessions.of(context.memory)  # not across surfaces
+            if options.past and not options.json:
+                context.note(f"to learn from: {past.estimate or 'nothing that is not known yet'}")
+
         def planned() -> EditPlan:
             plan = plan_attach(agents, program_path(), chosen)
             served = [name for name, choice in chosen.items() if choice == "serve" and name not in plan.refused]
-            plan.edits += _own_settings({"memoryHome": "".join(served), "attach.model": learner}, context)
+            home = "".join(served) or _home_again(chosen, options, context)
+            plan.past = past.estimate if past else ""
+            plan.edits += _own_settings({"memoryHome": home, "attach.model": learner}, context)
             return plan
 
         plan, code = _carry_out(planned, options, context, is_detaching=False)
-        if code == 0 and plan.changes and not options.dry_run and not options.json:
-            for line in _next_steps(agents, plan):
+        if code == 0 and not options.dry_run and not options.json:
+            for line in _next_steps(agents, plan, context):
                 context.note(line)
-        if code == 0 and not options.dry_run:
-            _learn_from_past(options, context)
+        if code == 0 and past and not options.dry_run:  # what a model reads takes time and, if it is paid for, money
+            past.offer(context, is_wanted=options.past)
         return code
 
 
@@ -113,6 +122,8 @@ def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context:
     """What the user chooses for each agent that keeps a memory of its own. One directory serves all: of two agents the
     second has its own switched off (Q2)."""
     memory, found = context.memory, dict[str, OwnMemory]()
+    if options.own_memory and not any(agent.own_memory for agent in agents):
+        raise UsageError("--own-memory is for claude and qwen", remedy="The others keep no memory in this form")
     served = memory.settings.memory_home
     for agent in agents:
         is_beside = own_memory(memory.environment, memory.layout, agent.name) and not memory.is_told_by(agent.name)
@@ -127,6 +138,16 @@ def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context:
     return found
 
 
+def _home_again(chosen: dict[str, OwnMemory], options: argparse.Namespace, context: Any) -> str:
+    """memdir's own home, where the memory of an agent was served that is not to be any more."""
+    if not options.own_memory or chosen.get(context.memory.settings.memory_home, "serve") == "serve":
+        return ""
+    context.note(
+        f"memories of projects are kept in memdir's home again; those in {context.memory.place.root} stay there"
+    )
+    return "memdir"
+
+
 def _is_asking(options: argparse.Namespace) -> bool:
     return sys.stdin.isatty() and not (options.yes or options.json or options.dry_run)
 
@@ -135,10 +156,17 @@ def _asked_for(agent: Agent, options: argparse.Namespace, context: Any) -> OwnMe
     if not _is_asking(options):
         return "keep"
     question = (
-        f"{agent.title} keeps a memory of its own. [k]eep it beside this one, [s]erve it for all, switch it [o]ff? "
+        f"{agent.title} keeps a memory of its own. [K]eep it beside this one, [s]erve it for all, switch it [o]ff? "
     )
-    answers: dict[str, OwnMemory] = {"s": "serve", "o": "off"}
-    return answers.get(context.answer(question)[:1], "keep")
+    answers: dict[str, OwnMemory] = {"": "keep", "k": "keep", "s": "serve", "o": "off"}
+    return answers[_letter(question, answers, context)]
+
+
+def _letter(question: str, answers: Container[str], context: Any) -> str:
+    """The first letter of an answer that is one, asked for until there is; nothing typed is the one in capitals."""
+    while (given := context.answer(question)[:1]) not in answers:
+        context.terminal.line("Type one of the letters in brackets, or nothing for the one in capitals.")
+    return str(given)
 
 
 def _asked_who_learns(agents: Sequence[Agent], options: argparse.Namespace, context: Any) -> str:
@@ -148,9 +176,9 @@ def _asked_who_learns(agents: Sequence[Agent], options: argparse.Namespace, cont
     if is_chosen or not names & {"claude", "codex"} or not _is_asking(options):
         return ""
     told = (
-        "Which model learns from what you say: the [b]uilt-in one, here, or the agent's own ([h]ost: claude, codex), "
+        "Which model learns from what you say: the [B]uilt-in one, here, or the agent's own ([h]ost: claude, codex), "
     )
-    return "host" if context.answer(f"{told}on your subscription? ")[:1] == "h" else "builtin"
+    return "host" if _letter(f"{told}on your subscription? ", ("", "b", "h"), context) == "h" else "builtin"
 
 
 def _own_settings(values: dict[str, str], context: Any) -> list[FileEdit]:
@@ -214,7 +242,7 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
     changes = plan.changes
     refused = 1 if plan.refused else 0
     if not options.json:
-        for edit in changes:
+        for edit in changes + [edit for edit in plan.only_shown if options.dry_run and edit.is_change]:
             _show(edit, context)
         for told in plan.refused.values():
             context.note(told)
@@ -223,12 +251,13 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
         _record(context).write(changes, is_detaching=is_detaching)
     if options.json:
         files = [{"path": edit.path, "diff": _diff(edit)} for edit in changes]
-        return int(context.print_json({"changes": files, "refused": plan.refused, "written": is_written})) or refused
+        answer = {"changes": files, "refused": plan.refused, "written": is_written, "past": plan.past}
+        return int(context.print_json(answer)) or refused
     if not changes and not plan.refused:
         context.terminal.line("Nothing is attached." if is_detaching else "Everything is attached already.")
     elif is_written:
-        count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
-        context.terminal.line(f"Detached: {count} changed." if is_detaching else f"Attached: {count} changed.")
+        verb = "Detached" if is_detaching else "Attached"
+        context.terminal.line(f"{verb}: {counted(len(changes), 'file')} changed.")
     elif changes and not options.dry_run:
         context.terminal.line("Nothing was changed.")
         return 1  # who said no has nothing attached, and nothing learned
@@ -238,8 +267,10 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
 def _asked(changes: Sequence[FileEdit], options: argparse.Namespace, context: Any) -> bool:
     if options.json or not sys.stdin.isatty():
         raise UsageError("nobody is there to say yes", remedy="Add --yes, or --dry-run to see what would change")
-    count = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
-    return bool(context.ask(f"Change {count}? [y/N] "))
+    for edit in changes:
+        verb = "made" if edit.before is None else "taken away" if edit.after is None else "changed"
+        context.terminal.line(f"  {edit.path}: {verb}")
+    return bool(context.ask(f"Change {counted(len(changes), 'file')}? [y/N] "))
 
 
 def _show(edit: FileEdit, context: Any) -> None:
@@ -250,34 +281,22 @@ def _show(edit: FileEdit, context: Any) -> None:
 
 
 def _diff(edit: FileEdit) -> list[str]:
-    """What changes, as `git diff` shows it; of a plugin, which is ours alone, that it comes or goes."""
-    if edit.path.endswith(".js"):
-        return [f"{'- ' if edit.after is None else '+ '}{edit.path}"] if edit.is_change else []
+    """What changes, as `git diff` shows it."""
     before, after = ((text or "").splitlines() for text in (edit.before, edit.after))
     return list(difflib.unified_diff(before, after, edit.path, edit.path, n=1, lineterm=""))
 
 
-def _next_steps(agents: Sequence[Agent], plan: EditPlan) -> list[str]:
-    names = [agent.name for agent in agents if agent.name not in plan.refused]
+def _next_steps(agents: Sequence[Agent], plan: EditPlan, context: Any) -> list[str]:
+    """What is left to do, and what stands in the way of what was written."""
     lines = ["What you tell one of them is known to all from their next session on (`memdir attach --status`)"]
-    if "codex" in names:
-        lines.append("Codex asks you to trust the hooks when you start it next: without that it runs none of them")
-    if "opencode" in names:
-        lines.append("opencode installs its plugin library at its next start: be online then")
-    return lines
-
-
-def _learn_from_past(options: argparse.Namespace, context: Any) -> None:
-    """Only what the user says yes to: reading old sessions takes time and, with a model that is paid for, money."""
-    memory = context.memory
-    if not memory.settings.enabled or not (options.past or _is_asking(options)):
-        return
-    past: Any = import_module("memdir.hooks.past_sessions").PastSessions.of(memory)  # surfaces do not import each other
-    who = past.learners(memory)
-    told = f"{past.estimate}, by {who}" if who else past.estimate
-    if (past.refs or past.notes) and (options.past or context.ask(f"Learn from {told}? [y/N] ")):
-        past.learn(memory)
-        context.note(f"learning from {told}, in the background")
+    lines = lines if plan.changes else []
+    for agent in (agent for agent in agents if agent.name not in plan.refused):
+        found = look_at(agent, is_installed=True)
+        lines += [f"{agent.title}: {told}" for told in found.problems]
+        if plan.changes and found.notes and agent.plugin_file:
+            lines.append("opencode installs its plugin library at its next start: be online then")
+    settings = context.memory.settings
+    return lines if settings.enabled else [*lines, f"memory is off here: {settings.off_because}. {settings.turn_on}"]
 
 
 def _switch_off_here(options: argparse.Namespace, context: Any) -> int:

@@ -11,10 +11,21 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from memdir.attach.agents import NAME, Agent, is_our_hook, is_our_plugin, is_our_server, is_ours, our_places
+from memdir.attach.agents import (
+    NAME,
+    Agent,
+    decoded,
+    is_our_hook,
+    is_our_plugin,
+    is_our_server,
+    is_ours,
+    our_places,
+    table,
+)
 from memdir.attach.codex_toml import Gone, with_server, without_server, without_trust
 from memdir.attach.json_text import JsonText, plain_name
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic, write_project_file
@@ -52,6 +63,8 @@ class EditPlan:
 
     edits: list[FileEdit] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # by the agent's name
+    past: str = ""  # what there is to learn from past sessions
+    only_shown: list[FileEdit] = field(default_factory=list)  # to who writes them into read-only files otherwise
 
     @property
     def changes(self) -> list[FileEdit]:
@@ -76,7 +89,7 @@ def plan_attach(agents: Sequence[Agent], program: str, own_memory: Mapping[str, 
 def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
     """What detaching would write: what was there before, or what is there now without ours. Files that were written
     while an agent kept its settings elsewhere are looked at too."""
-    agents = [at for agent in agents for at in (agent, *_elsewhere(agent, record))]
+    agents = [at for agent in agents for at in (agent, *elsewhere(agent, record))]
 
     def change(agent: Agent, files: dict[str, str | None]) -> None:
         _detach(agent, files, record)
@@ -88,7 +101,7 @@ def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
     for edit in plan.edits:
         known = record.before(edit.path, edit.before)
         if known is not None:
-            edit.after = known.text
+            [edit.after] = known
     return plan
 
 
@@ -100,7 +113,7 @@ def _switched_back(text: JsonText, setting: Sequence[str], former: object) -> st
     return (text.without(above) if above and text.get(*above) == {} else text).text
 
 
-def _elsewhere(agent: Agent, record: AttachRecord) -> list[Agent]:
+def elsewhere(agent: Agent, record: AttachRecord) -> list[Agent]:
     """The same agent by other places of its settings, in which something was written."""
     found: dict[str, Agent] = {}
     for path in record.paths_of(agent.name):
@@ -119,37 +132,37 @@ def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None 
     for agent in agents:
         files: dict[str, str | None] = {}
         try:
-            before = {path: read_settings_text(path) for path in _files_of(agent)}
+            before = {path: read_settings_text(path, is_needed=bool(bare)) for path in _files_of(agent)}
             files.update(before)
             change(agent, files)
             without = dict(before)
             if bare:
                 bare(agent, without)
-            for path, text in before.items():
-                if files[path] != text:
-                    _require_writable(path)
         except BadMemoryFile as error:
             plan.refused[agent.name] = str(error)
             continue
+        closed = next((path for path, text in before.items() if files[path] != text and _is_read_only(path)), "")
+        if closed:
+            plan.refused[agent.name] = f"{closed} is read-only. Make it writable, or write there what --dry-run shows"
         for path, text in before.items():
             own = agent.own_memory if path == agent.hooks_file else ()
-            plan.edits.append(FileEdit(path, text, files[path], without[path] != text, own, agent.name))
+            edit = FileEdit(path, text, files[path], without[path] != text, own, agent.name)
+            (plan.only_shown if closed else plan.edits).append(edit)
     return plan
 
 
-def _require_writable(path: str) -> None:
+def _is_read_only(path: str) -> bool:
     """Not to be replaced: what its owner made read-only, and what is another's."""
     try:
-        status = os.stat(path)
+        return not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK)
     except OSError:  # there is none yet
-        return
-    if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
-        raise BadMemoryFile(f"{path} is read-only", remedy="Make it writable, or write there what --dry-run shows")
+        return False
 
 
-def read_settings_text(path: str) -> str | None:
-    """A file of settings; None where there is none, BadMemoryFile where it cannot be read."""
-    if not os.path.lexists(path):
+def read_settings_text(path: str, *, is_needed: bool = True) -> str | None:
+    """A file of settings; None where there is none, BadMemoryFile where it cannot be read. A link to nothing holds
+    nothing, and is left alone by who would write there."""
+    if not (os.path.lexists if is_needed else os.path.exists)(path):
         return None
     data = read_if_plain(os.path.realpath(path), MAX_SETTINGS)  # people keep their settings behind links
     if data is None:
@@ -164,7 +177,7 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
     gone: list[Gone] = []
     if agent.hooks_file:
         text = JsonText(files[agent.hooks_file] or "", agent.hooks_file)
-        _require_served(agent, text)
+        require_served(agent, text)
         text, gone = _without_hooks(text, but=agent.events)  # before tools, when the last guard is gone
         changed: list[tuple[str, int]] = []
         for event in agent.events:
@@ -186,7 +199,7 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
         return
     text = JsonText(servers or "", agent.servers_file)
     if agent.servers_file != agent.hooks_file:
-        _require_served(agent, text)
+        require_served(agent, text)
     files[agent.servers_file] = _with_server(text, agent, program).text
 
 
@@ -206,11 +219,14 @@ def _with_server(text: JsonText, agent: Agent, program: str) -> JsonText:
     return text.with_member(home[:-1], home[-1], agent.memory)
 
 
-def _require_served(agent: Agent, text: JsonText) -> None:
+def require_served(agent: Agent, text: JsonText) -> None:
     """Not to be written into: what the client itself would not read, with the user's own hooks in it."""
     if text.value is not None and not isinstance(text.value, dict):
         raise BadMemoryFile(f"{text.name} holds no object", remedy="Repair it, then try again")
     text.require_once()
+    if agent.name == "gemini" and text.text.startswith("\ufeff"):
+        told = f"{text.name} begins with a byte order mark, at which {agent.title} stops"
+        raise BadMemoryFile(told, remedy="Save it as UTF-8 without one, then try again")
     if agent.is_strict and (text.has_comments or text.has_trailing_comma):
         what = "a comment" if text.has_comments else "a comma before a closing bracket"
         told = f"{text.name} has {what}, so {agent.title} ignores the whole file"
@@ -288,33 +304,24 @@ def _is_server_at(path: Sequence[str | int], value: object) -> bool:
 # What was there before
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """A file as it was before we wrote there; None for no file."""
-
-    text: str | None
-
-
 class AttachRecord:
     """The files that were written, as they were before, and by which sum they are known to be untouched since."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        found = _table(_decoded(read_if_plain(path, MAX_RECORD) or b"{}"))
-        files = _table(found.get("files"))
-        self._files = {name: one for name, one in files.items() if isinstance(one, dict)}
+        found = decoded(read_if_plain(path, MAX_RECORD) or b"{}")
+        self._files = {name: one for name, one in table(found, "files").items() if isinstance(one, dict)}
         # What the settings were by which we switched off the memory that an agent keeps itself, by their file.
-        self.own_memories = _table(found.get("own_memories"))
+        self.own_memories = table(found, "own_memories")
+        self._made = [str(one) for one in found.get("made") or () if isinstance(found.get("made"), list)]  # folders
 
-    def before(self, path: str, now: str | None) -> Earlier | None:
-        """What stood there, where nobody changed the file since; None where nothing is known of that."""
+    def before(self, path: str, now: str | None) -> tuple[str | None] | None:
+        """What stood there, if anything, where nobody changed the file since; None where nothing is known of that."""
         known = self._files.get(path)
         if not known or known.get("sum") != _sum(now):
             return None
-        if known.get("before") is None:
-            return Earlier(None)
         text = _text_of(known)
-        return None if text is None else Earlier(text)
+        return None if text is None and known.get("before") is not None else (text,)
 
     def text_before(self, path: str) -> JsonText | None:
         """What stood there, whatever became of it since; None where that is not known."""
@@ -333,15 +340,7 @@ class AttachRecord:
         for edit in edits:
             _require_as_planned(edit)
         for edit in edits:
-            earlier = self.before(edit.path, edit.before)
-            before = earlier.text if earlier else edit.before
-            kept = None if before is None else base64.b64encode(before.encode()).decode()
-            known = {"agent": edit.agent, "before": kept, "sum": _sum(edit.after)}
-            if earlier is None and edit.had_ours:  # somebody wrote it since: ours is cut out of it then
-                known = {**self._files.get(edit.path, {}), "agent": edit.agent, "sum": None}
-            if edit.agent:
-                self._files[edit.path] = known
-            self._note_own_memory(edit)
+            self._note(edit)
         if not is_detaching:
             self._save()
         for edit in edits:
@@ -356,19 +355,35 @@ class AttachRecord:
             for edit in edits:
                 self._files.pop(edit.path, None)
                 self.own_memories.pop(edit.path, None)
+            for folder in sorted(self._made, key=len, reverse=True):
+                with suppress(OSError):  # something else may lie there by now
+                    os.rmdir(folder)
+            self._made = [folder for folder in self._made if os.path.isdir(folder)]
             self._save()
 
-    def _note_own_memory(self, edit: FileEdit) -> None:
-        if not edit.own_memory:
-            return
-        was, now = (JsonText(text or "", edit.path).get(*edit.own_memory) for text in (edit.before, edit.after))
-        if now is not False:
-            self.own_memories.pop(edit.path, None)
-        elif was is not False:
-            self.own_memories[edit.path] = was
+    def _note(self, edit: FileEdit) -> None:
+        """What stood in a file, and the folders that are made for it: where they are empty again, they go with it."""
+        earlier = self.before(edit.path, edit.before)
+        before = earlier[0] if earlier else edit.before
+        kept = None if before is None else base64.b64encode(before.encode()).decode()
+        known = {"agent": edit.agent, "before": kept, "sum": _sum(edit.after)}
+        if earlier is None and edit.had_ours:  # somebody wrote it since: ours is cut out of it then
+            known = {**self._files.get(edit.path, {}), "agent": edit.agent, "sum": None}
+        if edit.agent:
+            self._files[edit.path] = known
+            folder = os.path.dirname(os.path.realpath(edit.path))
+            while folder not in self._made and not os.path.isdir(folder):
+                self._made.append(folder)
+                folder = os.path.dirname(folder)
+        if edit.own_memory:
+            was, now = (JsonText(text or "", edit.path).get(*edit.own_memory) for text in (edit.before, edit.after))
+            if now is not False:
+                self.own_memories.pop(edit.path, None)
+            elif was is not False:
+                self.own_memories[edit.path] = was
 
     def _save(self) -> None:
-        record = {"files": self._files, "own_memories": self.own_memories}
+        record = {"files": self._files, "own_memories": self.own_memories, "made": self._made}
         make_folder(os.path.dirname(self._path))
         write_bytes_atomic(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
 
@@ -378,21 +393,11 @@ def _require_as_planned(edit: FileEdit) -> None:
         raise EditConflict(f"{edit.path} was changed meanwhile", remedy="Try again once its program has ended")
 
 
-def _decoded(data: bytes) -> object:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _table(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _text_of(known: Mapping[str, object]) -> str | None:
     """The text that a note keeps; None where there is none, or it is damaged: half of it is nothing to go back to."""
     try:
-        return base64.b64decode(str(known.get("before") or "-"), validate=True).decode()
+        kept = known.get("before")
+        return base64.b64decode("-" if kept is None else str(kept), validate=True).decode()
     except ValueError:
         return None
 

@@ -6,16 +6,25 @@ import json
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, all_agents, called_by, is_our_plugin, is_our_server, our_places
+from memdir.attach.agents import (
+    NAME,
+    Agent,
+    all_agents,
+    called_by,
+    decoded,
+    is_our_plugin,
+    is_our_server,
+    our_places,
+    output_of,
+)
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
-from memdir.attach.settings_edit import read_settings_text
+from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_served
 from memdir.disk.programs import find_program
 from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
@@ -42,10 +51,12 @@ class Attachment:
     is_installed: bool
     events: list[str] = field(default_factory=list)  # for which hooks of ours are there
     has_server: bool = False
+    server: str = ""  # the program that it is
     has_plugin: bool = False  # of ours, installed by the agent's own means
     own_memory: str = ""  # that it keeps itself: off, served in place, or beside this one
     version: str = ""  # of the agent; "" where nothing tells
     fired: str = ""  # when a hook of it was last called, in this project where it ever was
+    is_name_taken: bool = False  # of our server, by one of the user's
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what may be meant so
 
@@ -66,17 +77,20 @@ class Attachment:
 
 def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
     """Print how each agent stands; 1 where something needs attention."""
-    found = examined(agents, context.memory)
+    settings, found = context.memory.settings, examined(agents, context.memory)
     bad = any(one.problems for one in found)
+    off = "" if settings.enabled else f"memory is off here: {settings.off_because}. {settings.turn_on}"
     if as_json:
         answer = [{**vars(one), "state": one.state} for one in found]
-        return int(context.print_json({"agents": answer})) or int(bad)
+        return int(context.print_json({"agents": answer, "off": off})) or int(bad)
     for one in found:
         colour = "yellow" if one.problems else "green" if one.state in ("attached", "plugin") else "dim"
         seen = f"  last seen {one.fired}" if one.fired else ""
         context.terminal.line(f"{one.title:<12} {context.terminal.style(one.state, colour)}{seen}")
         for told in (*one.problems, *one.notes):
             context.terminal.line(f"  {told}")
+    if off:
+        context.note(off)
     return int(bad)
 
 
@@ -97,6 +111,7 @@ def is_anything_attached(agents: Iterable[Agent]) -> bool:
 def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
     """How each agent stands, with what only a try tells: whether its server answers, whether its hooks are called."""
     answers: dict[str, bool] = {}
+    record = AttachRecord(memory.layout.attach_record)
     fired, found = _fired(memory.layout), []
     for agent in agents:
         one = look_at(agent, is_installed=agent.is_installed(memory.environment))
@@ -104,12 +119,33 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
         own, anywhere = fired.get(agent.name, (0.0, 0.0))
         where = "here" if own else "in another project"
         one.fired = f"{iso_time(own or anywhere)} {where}" if anywhere else ""
-        if one.is_attached:
-            _try_server(agent, one, answers)
+        places = [at for at in elsewhere(agent, record) if look_at(at, is_installed=False).is_attached]
+        one.notes += [f"it is attached in {at.home}: what is told here is of {agent.home}" for at in places]
+        if one.has_plugin and not one.is_attached:
+            _try_plugin(agent, one)
+        if one.is_attached or one.has_plugin:
+            _try_server(one, answers)
             _compare_version(agent, one)
             _look_at_own_memory(agent, one, memory)
+            _look_at_learner(agent, one, memory)
             _look_for_silence(agent, one, memory, own)
     return found
+
+
+def _try_plugin(agent: Agent, one: Attachment) -> None:
+    """Our plugin calls what is on the PATH, and Codex runs it once it is trusted."""
+    if not find_program(NAME):
+        one.problems.append("the plugin calls `memdir`, which is not on the PATH: put its folder there")
+    elif agent.name == "codex" and not one.fired:
+        told = "no hook of the plugin was called yet, and Codex calls none that you did not trust"
+        one.notes.append(f"{told}: start `codex` and trust them in /hooks")
+
+
+def _look_at_learner(agent: Agent, one: Attachment, memory: MemDir) -> None:
+    is_host = memory.settings.model_provider == "auto" and memory.settings.attach_model == "host"
+    if is_host and agent.name in ("claude", "codex"):
+        told = f"its own program `{agent.name}` learns from what is said there, on your subscription"
+        one.notes.append(f"{told}: `memdir attach --learn-with builtin` changes that")
 
 
 def _fired(layout: Layout) -> dict[str, tuple[float, float]]:
@@ -179,18 +215,18 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
     found = Attachment(agent.name, agent.title, is_installed)
     try:
         commands = _look_at_hooks(agent, found) if agent.hooks_file else _look_at_plugin(agent, found)
-        _look_at_server(agent, found, commands)
+        _look_at_server(agent, found)
         found.has_plugin = agent.has_plugin()
     except BadMemoryFile as error:
         found.problems.append(str(error))
         return found
-    for program in dict.fromkeys(commands):
+    for program in dict.fromkeys(filter(None, (*commands, found.server))):
         if not os.access(program, os.X_OK):
             found.problems.append(f"{program} is gone: `memdir attach {agent.name}` writes the path of this memdir")
     if found.has_plugin and found.is_attached:
         how = f"`memdir detach {agent.name}`, or remove the plugin there"
         found.problems.append(f"it has the plugin as well, so everything comes twice: {how}")
-    if found.has_server != bool(found.events):
+    if found.has_server != bool(found.events) and not found.is_name_taken:
         missing = "the hooks are" if found.has_server else "the MCP server is"
         found.problems.append(f"{missing} missing: `memdir attach {agent.name}` adds what is")
     return found
@@ -200,19 +236,21 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
     text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
     ours = {event: our_places(text, event) for event in text.get("hooks") or ()}
     found.events = [event for event, places in ours.items() if places]
+    try:
+        require_served(agent, text)
+    except BadMemoryFile as error:
+        (found.problems if found.events else found.notes).append(str(error))
     if not found.events:
         return []
-    if agent.is_strict and (text.has_comments or text.has_trailing_comma):
-        found.problems.append(f"{agent.title} ignores {agent.hooks_file}: it has a comment or a comma too many")
     missing = [event for event in agent.events if event not in found.events]
     if missing:
         found.problems.append(f"no hook for {', '.join(missing)}: `memdir attach {agent.name}` adds it")
     if any(len(places) > 1 for places in ours.values()):
         found.problems.append(f"a hook stands there twice: `memdir attach {agent.name}` repairs that")
-    if agent.name == "codex":
-        _look_at_trust(agent, found, {event: places[0] for event, places in ours.items() if places})
     if (text.get("disableAllHooks") is True) or (text.get("hooksConfig", "enabled") is False):
         found.problems.append(f"hooks are switched off in {agent.hooks_file}")
+    if agent.name == "codex" and not found.problems:
+        _look_at_trust(agent, found, {event: places[0] for event, places in ours.items() if places})
     called = [called_by(text.get("hooks", event, ours[event][0])) for event in found.events]
     _compare_homes(agent, found, [home for _, home in called])
     return [program for program, _ in called]
@@ -229,7 +267,10 @@ def _compare_homes(agent: Agent, found: Attachment, homes: list[str]) -> None:
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:
     text = read_settings_text(agent.servers_file) or ""
-    if not all(is_trusted(agent, text, event, at) for event, at in places.items()):
+    features = parsed_toml(text, agent.servers_file).get("features")
+    if isinstance(features, dict) and features.get("hooks") is False:
+        found.problems.append(f"hooks are switched off in {agent.servers_file}: take `hooks = false` out of [features]")
+    elif not all(is_trusted(agent, text, event, at) for event, at in places.items()):
         found.problems.append(
             "Codex does not trust the hooks yet, so it skips them: start `codex` and trust them in /hooks"
         )
@@ -248,7 +289,7 @@ def _look_at_plugin(agent: Agent, found: Attachment) -> list[str]:
     return [str(json.loads(named["MEMDIR"]))]
 
 
-def _look_at_server(agent: Agent, found: Attachment, commands: list[str]) -> None:
+def _look_at_server(agent: Agent, found: Attachment) -> None:
     text = read_settings_text(agent.servers_file)
     if text is None:
         return
@@ -258,33 +299,22 @@ def _look_at_server(agent: Agent, found: Attachment, commands: list[str]) -> Non
         servers = JsonText(text, agent.servers_file).get(agent.servers_key) or {}
     server = servers.get(NAME) if isinstance(servers, dict) else None
     if not isinstance(server, dict) or not is_our_server(server):
+        found.is_name_taken = server is not None
+        if found.is_name_taken and found.events:
+            how = f"give it another name in {agent.servers_file}, then `memdir attach {agent.name}`"
+            found.problems.append(f"an MCP server of yours has the name {NAME}, so ours is left out: {how}")
         return
     found.has_server = True
     command = server.get("command")
-    commands.append(str(command[0] if isinstance(command, list) and command else command))
+    found.server = str(command[0] if isinstance(command, list) and command else command)
 
 
-def _try_server(agent: Agent, one: Attachment, answers: dict[str, bool]) -> None:
+def _try_server(one: Attachment, answers: dict[str, bool]) -> None:
     """Whether the server answers, once for each program that the settings name."""
-    programs: list[str] = []
-    if one.has_server and not one.problems:
-        _look_at_server(agent, one, programs)
-    for program in programs:
-        if program not in answers:
-            answers[program] = _answers(program)
-        if not answers[program]:
-            one.problems.append(f"`{program} mcp` does not answer: run it to see why")
-
-
-def _answers(program: str) -> bool:
-    try:
-        done = subprocess.run(
-            [program, "mcp"],
-            input=json.dumps(_INITIALIZE).encode() + b"\n",
-            capture_output=True,
-            timeout=ANSWER_SECONDS,
-            check=False,
-        )
-        return bool(json.loads(done.stdout)["result"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
-        return False
+    if not one.server or one.problems:
+        return
+    if one.server not in answers:
+        told = output_of([one.server, "mcp"], json.dumps(_INITIALIZE).encode() + b"\n", seconds=ANSWER_SECONDS)
+        answers[one.server] = bool(decoded(told).get("result"))
+    if not answers[one.server]:
+        one.problems.append(f"`{one.server} mcp` does not answer: run it to see why")

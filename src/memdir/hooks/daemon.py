@@ -71,11 +71,7 @@ class Daemon:
     """Listens until there is a reason to end."""
 
     def __init__(
-        self,
-        place: DaemonPlace,
-        *,
-        idle_seconds: float = IDLE_SECONDS,
-        max_memory_bytes: int = MAX_MEMORY_BYTES,
+        self, place: DaemonPlace, *, idle_seconds: float = IDLE_SECONDS, max_memory_bytes: int = MAX_MEMORY_BYTES
     ) -> None:
         self._place = place
         self._idle_seconds = idle_seconds

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir
 
 # A host as its command line names it, and the agent whose transcripts it writes.
-HOSTS = {
-    "claude": "claude-code",
-    "codex": "codex",
-    "gemini": "gemini",
-    "qwen": "qwen",
-    "opencode": "opencode",
-}
+HOSTS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini", "qwen": "qwen", "opencode": "opencode"}
 # What hosts call the events; ours are words of their own.
 EVENTS = {
     "SessionStart": "start",
@@ -340,15 +334,26 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
 
 
 def _saved(memory: MemDir) -> str:
-    """What the worker saved since somebody was told last (X9)."""
-    if not os.path.exists(os.path.join(memory.layout.attached, "saved")):
+    """What workers saved since somebody was told last and nobody took back (X9): one notes it, one that was killed has
+    left what it had taken up."""
+    folder = memory.layout.attached
+    queue = os.path.join(folder, "queue")
+    is_taken = os.path.isdir(queue) and any("~" in name for name in os.listdir(queue))
+    if not is_taken and not os.path.exists(os.path.join(folder, "saved")):
         return ""
     from memdir.hooks.work_queue import WorkQueue
     from memdir.text.printable import one_line
 
-    files = [one_line(name) for name in WorkQueue(memory.layout).told()]
-    more = f" and {len(files) - MAX_TOLD} more" if len(files) > MAX_TOLD else ""
-    return f"Memory saved: {', '.join(files[:MAX_TOLD])}{more} (`memdir undo`)" if files else ""
+    parts, room = [], MAX_TOLD
+    found = WorkQueue(memory.layout).told([memory.store_for(scope) for scope in ("project", "user")])
+    for how, files in found:
+        if room > 0:
+            more = f" and {len(files) - room} more" if len(files) > room else ""
+            names = ", ".join(one_line(name) for name in files[:room])
+            parts.append(f"{names}{more} (`{how}`)" if how else f"{names}{more}")
+        room -= len(files)
+    more = " and more (`memdir log`)" if len(parts) < len(found) else ""
+    return f"Memory saved: {', '.join(parts)}{more}" if parts else ""
 
 
 def _proposed(memory: MemDir) -> str:

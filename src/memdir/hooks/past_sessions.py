@@ -3,15 +3,20 @@ another form: counted, told, and learned from when the user says so."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from memdir.disk.append import append_bytes
+from memdir.disk.atomic import make_folder
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
 from memdir.hooks.work_queue import WorkQueue
 from memdir.hooks.worker import host_program
+from memdir.layout import Layout
 from memdir.memdir import MODEL_CALLS, MemDir, open_memory
 from memdir.model.choose import model_name
 from memdir.process import detach
@@ -45,7 +50,9 @@ class PastSessions:
         folder, layout = memory.layout.work_tree, memory.layout
         found = [ref for agent, source in sources if agent != "memdir" for ref in source.sessions(folder)]
         new = [ref for ref in found if not os.path.exists(layout.attended(ref.id))]
-        return PastSessions(tuple(sorted(new, key=lambda ref: ref.modified)), tuple(dict.fromkeys(_notes(memory))))
+        known = _text(_taken_over(layout)).split()
+        notes = dict.fromkeys(one for one in _notes(memory) if _sum(one) not in known)
+        return PastSessions(tuple(sorted(new, key=lambda ref: ref.modified)), tuple(notes))
 
     @property
     def estimate(self) -> str:
@@ -65,6 +72,14 @@ class PastSessions:
             own = f"{model_name(settings) or settings.model_command} ({settings.model_provider})"
         return " and ".join(f"`{program}`, on your subscription" if program else own for program in programs)
 
+    def offer(self, context: Any, *, is_wanted: bool) -> None:
+        """Learn, where the user wants it; with the number and size of what there is told first, and who reads it."""
+        memory, who = context.memory, self.learners(context.memory)
+        told = f"{self.estimate}, by {who}" if who else self.estimate
+        if told and (is_wanted or context.ask(f"Learn from {told}? [y/N] ")):
+            context.note(f"learning from {told}, in the background")
+            self.learn(memory)
+
     def learn(self, memory: MemDir) -> None:
         """Let the worker learn from all of them, behind whatever else happens; within the day's budget. A note is
         taken over as it is: an agent wrote it, so it has an agent's trust."""
@@ -81,6 +96,19 @@ class PastSessions:
                 ours.add(note, scope=scope)
             except MemdirError:  # a secret, or nothing that can be kept: it stays where it is
                 continue
+        if self.notes:
+            sums = "".join(f"{_sum(note)}\n" for note in self.notes)
+            make_folder(memory.layout.attached)
+            append_bytes(_taken_over(memory.layout), sums.encode())
+
+
+def _taken_over(layout: Layout) -> str:
+    """Where stands which notes were taken over: nobody is offered them again, whatever became of them here."""
+    return os.path.join(layout.attached, "notes")
+
+
+def _sum(note: tuple[str, str]) -> str:
+    return hashlib.sha256("\n".join(note).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _notes(memory: MemDir) -> Iterator[tuple[str, str]]:

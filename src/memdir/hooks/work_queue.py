@@ -1,27 +1,32 @@
 """What waits to be learned from: a small file a session, put there by a hook and taken up by the worker (X5, X10).
 
 A later turn of the same session takes the place of an earlier one: the worker learns from all that came after its
-cursor. What it has taken up stays on disk until it is done.
+cursor. What it has taken up stays on disk until it is done. What was saved is told by the history: of a worker that was
+killed, too, whoever looks next finds what it wrote (X9).
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
-from memdir.disk.plain_file import read_plain
-from memdir.errors import DiskError
+from memdir.disk.lock import locked
+from memdir.disk.plain_file import read_if_plain
+from memdir.errors import DiskError, HistoryError, LockBusy
 from memdir.layout import is_session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memdir.layout import Layout
+    from memdir.store.store import MemoryStore
 
 MAX_TRIES = 3  # to learn from a turn; what ends the worker as often as that is passed over
 MAX_TOLD_BYTES = 64 << 10  # of what was saved and not told yet
+MAX_KNOWN = 500  # changes that somebody was told of: those that a worker may still be about to note
 
 
 class WorkQueue:
@@ -30,6 +35,7 @@ class WorkQueue:
     def __init__(self, layout: Layout) -> None:
         self._folder = os.path.join(layout.attached, "queue")
         self._saved = os.path.join(layout.attached, "saved")
+        self._known = os.path.join(layout.attached, "told")
         self.lock = os.path.join(layout.attached, "worker.lock")
 
     def add(self, session: str) -> None:
@@ -53,7 +59,7 @@ class WorkQueue:
         path = os.path.join(self._folder, session)
         tries = max((int(name[-1]) for name in self._taken(session)), default=0)
         if tries < MAX_TRIES:
-            write_bytes_atomic(f"{path}~{tries + 1}", b"")
+            write_bytes_atomic(f"{path}~{tries + 1}", str(self._since(session)).encode())
         if os.path.lexists(path):
             delete_file(path)
         self.done(session, but=f"{session}~{tries + 1}")
@@ -72,20 +78,38 @@ class WorkQueue:
         self.add(before)
         self.done(session, but=before)
 
-    def tell(self, files: Iterable[str]) -> None:
+    def tell(self, session: str, files: Iterable[str]) -> None:
         """These were saved; the next hook of the project tells the user."""
-        append_bytes(self._saved, "".join(f"{file}\n" for file in files).encode("utf-8", "replace"))
+        since = self._since(session)
+        append_bytes(self._saved, "".join(f"{since} {session} {file}\n" for file in files).encode("utf-8", "replace"))
 
-    def told(self) -> list[str]:
-        """What was saved and nobody was told yet; from now on it is told."""
-        mine = f"{self._saved}.{os.getpid()}"
+    def told(self, stores: Sequence[MemoryStore]) -> list[tuple[str, list[str]]]:
+        """What was saved, still stands and nobody was told yet, with the command that takes it back; from now on it is
+        told. Of two hooks at once one gets it."""
         try:
-            os.rename(self._saved, mine)  # of two hooks at once one finds it
-            text = read_plain(mine, max_bytes=MAX_TOLD_BYTES, follow=False).decode("utf-8", "replace")
-            delete_file(mine)
-        except (OSError, DiskError):
+            with locked(f"{self._known}.lock", wait_seconds=0.0):
+                text = (read_if_plain(self._saved, MAX_TOLD_BYTES) or b"").decode("utf-8", "replace")
+                noted = [line.split(" ", 2) for line in text.split("\n") if line.count(" ") >= 2]
+                marks = {session: since for since, session, _ in reversed(noted) if since.isdecimal()}
+                taken = {name.partition("~")[0] for name in self._names() if "~" in name}
+                marks |= {session: str(self._since(session)) for session in taken}
+                known = (read_if_plain(self._known, MAX_TOLD_BYTES) or b"").decode("ascii", "replace").split()
+                changes = {one[0]: one[1:] for store in stores for one in _saved_in(store, marks)}
+                new = {change: told for change, told in changes.items() if change not in known}
+                write_bytes_atomic(self._known, " ".join([*known, *new][-MAX_KNOWN:]).encode())
+                if text:
+                    delete_file(self._saved)
+        except (LockBusy, DiskError):
             return []
-        return list(dict.fromkeys(text.split("\n")[:-1]))
+        if any(store.history.is_readable for store in stores):
+            return [(how, files) for how, files in new.values() if files]
+        files = list(dict.fromkeys(file for _, _, file in noted))
+        return [("", files)] if files else []  # without a history nothing can be taken back
+
+    def _since(self, session: str) -> int:
+        """When it was first taken up, or now."""
+        found = (read_if_plain(os.path.join(self._folder, name), 100) or b"" for name in self._taken(session))
+        return min((int(data) for data in found if data.isdigit()), default=int(time.time()))
 
     def _taken(self, session: str) -> list[str]:
         return [name for name in self._names() if name.startswith(f"{session}~") and name[-1].isdecimal()]
@@ -98,3 +122,23 @@ class WorkQueue:
         except OSError:
             return []
         return sorted(name for name in files if is_session_id(name.partition("~")[0]))
+
+
+def _saved_in(store: MemoryStore, marks: dict[str, str]) -> Iterator[tuple[str, str, list[str]]]:
+    """The changes of a store that were learned from these sessions since they were taken up and that stand: the id of
+    each, the command that takes it back, and the files that are still there."""
+    from memdir.disk.safe_path import INDEX_NAME
+    from memdir.store.guard import LEARNED
+    from memdir.store.undo import standing
+
+    scope = "" if store.scope == "project" else f" --scope {store.scope}"
+    try:
+        for at, commit in enumerate(standing(store)):
+            since = marks.get(commit.trailers.get("Session", ""), "")
+            if commit.source == LEARNED and since and commit.time >= int(since):
+                paths = [file.path for file in commit.files if os.path.basename(file.path) != INDEX_NAME]
+                kept = [path for path in paths if os.path.exists(os.path.join(store.place.base, path))]
+                which = f" {commit.id[:8]}" if at else ""
+                yield commit.id, f"memdir undo{which}{scope}", [path.removeprefix(store.place.prefix) for path in kept]
+    except HistoryError:
+        return

@@ -142,7 +142,7 @@ class _Learning:
             if files is None:
                 return False
             if files:
-                queue.tell(files)
+                queue.tell(self.attended.session, files)
             if self.session.state.extract_cursor == before:
                 break
         await self.session.update_docs(messages)

@@ -15,7 +15,6 @@ from memdir.hub.hub_commands import TAKES
 from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
 from memdir.hub.people import (
     DAY,
-    TeamLimits,
     add_member,
     add_team,
     give_token,
@@ -28,6 +27,7 @@ from memdir.hub.people import (
 )
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
+from memdir.share.judge import TeamCaps
 
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded
@@ -49,11 +49,11 @@ _PRUNE = (
 )
 
 RAISED_BY = 1_000_000  # more than any team changes between a backup and its restore
-_RAISED = (
-    "update teams set revision = revision + ? returning id",
-    "update entries set rev = rev + ? returning rev",
-    "update versions set rev = rev + ? returning rev",
+_RESTORED = (
+    "update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?"
+    " returning id"
 )
+_ERASING = ("purge", "prune", "remove-member")
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ async def act(database: HubDatabase, options: argparse.Namespace, now: int, *, i
     if is_dry:
         gone: Any = told.get("removed", ())
         return {**told, "dryRun": True}, [*(f"Would be so: {line}" for line in lines), *(f"  {key}" for key in gone)]
+    if options.action in _ERASING:
+        await database.scrub()
     return told, lines
 
 
@@ -125,7 +127,7 @@ async def _teams(step: Step) -> Told:
 
 async def _add_team(step: Step) -> Told:
     options = step.options
-    limits = TeamLimits(options.entries, options.entry_bytes, options.team_bytes)
+    limits = TeamCaps(options.entries, options.entry_bytes, options.team_bytes)
     team = await add_team(step.held, options.team, limits, step.now)
     lines = [f"Team {options.team}: {team}"]
     if not options.admin:
@@ -176,9 +178,12 @@ async def _add_member(step: Step) -> Told:
 
 
 async def _role(step: Step) -> Told:
-    role = step.options.role
-    await set_role(step.held, step.by, step.member, role, step.now)
-    return {"member": step.member, "role": role}, [f"{step.name} is {role} now"]
+    role, lines = step.options.role, [f"{step.name} is {step.options.role} now"]
+    _, needs_token = await set_role(step.held, step.by, step.member, role, step.now)
+    if needs_token:
+        more = f"`memdir hub admin token {step.options.team} {step.name}` makes another"
+        lines.append(f"Their token was made for less: {more}")
+    return {"member": step.member, "role": role, "needsToken": needs_token}, lines
 
 
 async def _remove_member(step: Step) -> Told:
@@ -224,10 +229,9 @@ async def _prune(step: Step) -> Told:
 
 
 async def _restored(step: Step) -> Told:
-    """Revisions that machines saw after the backup are given to other changes now: all go up, so that nobody has."""
-    for statement in _RAISED:
-        await step.held.run(statement, RAISED_BY)
-    teams = await step.held.run("select id from teams")
+    """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
+    the last one that the backup has. Said twice in a row, it is done once."""
+    teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
     for (team,) in teams:
         await record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     return {"teams": len(teams)}, [f"Every machine of {len(teams)} teams will look at everything again"]

@@ -45,7 +45,13 @@ class Bearer:
     def require(self, scope: str) -> None:
         if scope not in self.scopes:
             told = f"this token may not do that: it takes {scope!r}"
-            raise HubRefusal(403, "not-allowed", told, remedy="Ask an admin of the team")
+            why = " for a new token: your role allows it" if scope in OF_ROLE.get(self.role, ()) else ""
+            raise HubRefusal(403, "not-allowed", told, remedy=f"Ask an admin of the team{why}")
+
+    def require_all(self) -> None:
+        """For what members do to themselves: a token that was made for less does not speak for them."""
+        for scope in OF_ROLE[self.role]:
+            self.require(scope)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ Every machine has checked that before it sent something; the hub believes none o
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from memdir.disk.safe_path import check_key
 from memdir.errors import PathEscape
 from memdir.hub.reply import HubRefusal
@@ -26,17 +28,13 @@ def require_key(key: object) -> str:
 
 def require_text(data: bytes) -> str:
     """The text, if it is one that every database keeps as it is."""
-    try:
+    text = "\0"
+    with suppress(UnicodeDecodeError):
         text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise _not_text() from None
     if "\0" in text:
-        raise _not_text()
+        remedy = "Convert it first, for example with iconv"
+        raise HubRefusal(422, "not-text", "the entry is not UTF-8 text", remedy=remedy)
     return text
-
-
-def _not_text() -> HubRefusal:
-    return HubRefusal(422, "not-text", "the entry is not UTF-8 text", remedy="Convert it first, for example with iconv")
 
 
 def require_shareable(key: str, data: bytes) -> None:

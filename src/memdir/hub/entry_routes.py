@@ -17,17 +17,9 @@ from memdir.hub.bounds import MAX_BATCH, MAX_BATCH_BYTES, MAX_ENTRY_BYTES, MAX_W
 from memdir.hub.content_check import require_key, require_text
 from memdir.hub.hub_database import Change, Changed, Row
 from memdir.hub.hub_state import Hub
+from memdir.hub.jobs import drop_proposals
 from memdir.hub.people import record
-from memdir.hub.reply import (
-    HubRefusal,
-    answer,
-    bad_request,
-    not_found,
-    read_time,
-    text_reply,
-    told_time,
-    unchanged,
-)
+from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, read_time, text_reply, told_time, unchanged
 from memdir.share.remote import digest_of
 from memdir.store.secrets import redact
 
@@ -46,7 +38,8 @@ _LISTED = (
     " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
 )
 _CONTENT = (", v.content", " left join versions v on v.team = e.team and v.rev = e.rev")
-_PURGED = "select id, name, purged from members where team = ? and purged > ? order by purged"
+_TEAM = "select revision, restored from teams where id = ?"
+_PURGED = "select id, name, purged from members where team = ? and purged > ? and purged <= ? order by purged"
 _VERSIONS = (
     "select v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason"
     " from versions v left join members m on m.team = v.team and m.id = v.member"
@@ -171,7 +164,7 @@ class EntryRoutes:
         try:
             require_key(key)
             if op == "delete":
-                return key, Change("delete", key, condition, None, None, 0, saved, _harmless(reason))
+                return key, Change("delete", key, condition, None, None, 0, saved, harmless_reason(reason))
             data = _encoded(given.get("content"))
             if len(data) > MAX_ENTRY_BYTES:
                 raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
@@ -188,21 +181,18 @@ class EntryRoutes:
         with_content = query.get("content") == "1"
         most = MOST_WITH_CONTENT if with_content else MOST_LISTED
         limit = min(most, max(1, whole_number(query.get("limit"), most)))
-        revision = await self._hub.waiting.revision(identity.team)
+        ((revision, restored),) = await self._hub.database.run(_TEAM, identity.team)
         if request.headers.get("if-none-match") == f'"r{revision}"':
             return unchanged(f"r{revision}")
-        listed: list[dict[str, object]] = []
-        purged: list[dict[str, object]] = []
-        more = False
-        if revision > since:
-            statement = _LISTED.format(*(_CONTENT if with_content else ("", "")))
-            rows = await self._hub.database.run(statement, identity.team, since, int(since > 0), limit + 1)
-            listed, more = _page(rows, limit)
-            found = await self._hub.database.run(_PURGED, identity.team, since)
-            purged = [{"member": {"id": id_, "name": name}, "revision": at} for id_, name, at in found]
-            reached = [int(str(one["revision"])) for one in (*listed[-1:], *(() if more else purged))]
-            revision = max(reached) if more else max((revision, *reached))
-        body = {"revision": revision, "more": more, "entries": listed, "purged": purged}
+        statement = _LISTED.format(*(_CONTENT if with_content else ("", "")))
+        rows = await self._hub.database.run(statement, identity.team, since, int(since > 0), limit + 1)
+        listed, more = _page(rows, limit)
+        last = int(str(listed[-1]["revision"])) if listed else 0
+        revision = last if more else max(revision, last)
+        # Who was purged meanwhile is told with the tombstones, which the next request finds beyond that revision.
+        found = await self._hub.database.run(_PURGED, identity.team, since, revision)
+        purged = [{"member": {"id": id_, "name": name}, "revision": at} for id_, name, at in found]
+        body = {"revision": revision, "restored": restored, "more": more, "entries": listed, "purged": purged}
         return answer(body, headers={"etag": f'"r{revision}"'})
 
     async def changes(self, request: Request) -> Response:
@@ -242,12 +232,15 @@ class EntryRoutes:
     async def redact(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
         revision = _revision(request)
-        if not await self._hub.database.run(_VERSION, identity.team, revision):
-            raise not_found()
-        if not await self._hub.database.run(_REDACT, self._hub.now, identity.team, revision):
-            told = "this version is in force"
-            raise HubRefusal(409, "current", told, remedy="Change or delete the entry first, then erase this version")
-        await record(self._hub.database, identity.author, "redact", f"revision {revision}", self._hub.now)
+        async with self._hub.database.transaction() as database:
+            if not await database.run(_VERSION, identity.team, revision):
+                raise not_found()
+            if not await database.run(_REDACT, self._hub.now, identity.team, revision):
+                remedy = "Change or delete the entry first, then erase this version"
+                raise HubRefusal(409, "current", "this version is in force", remedy=remedy)
+            await drop_proposals(database, identity.team, "a version was erased", self._hub.now)
+            await record(database, identity.author, "redact", f"revision {revision}", self._hub.now)
+        await self._hub.database.scrub()
         return answer({"ok": True})
 
 
@@ -282,6 +275,9 @@ def refusal_of(done: Changed) -> HubRefusal | None:
         return HubRefusal(409, "cap", "the team's memory is full", remedy="Delete entries, or ask for a higher limit")
     if done.outcome == "too-large":
         return HubRefusal(413, "too-large", "the entry is larger than the team's limit")
+    if done.outcome == "purged":
+        told = "that text was removed with the member who wrote it"
+        return HubRefusal(409, "purged", told, remedy="Delete it on this machine, too")
     if done.outcome == "same-name":
         told = "another entry has this name in another case"
         return HubRefusal(409, "same-name", told, remedy="Rename one of them")
@@ -323,7 +319,7 @@ def _encoded(text: object) -> bytes:
         raise HubRefusal(422, "not-text", "the entry holds half a character") from None
 
 
-def _harmless(reason: str) -> str:
+def harmless_reason(reason: str) -> str:
     """Why something was deleted, on one line; `purged` is the hub's own word."""
     line = " ".join(reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "").split())[:MAX_REASON]
     return "" if line == "purged" else redact(line)

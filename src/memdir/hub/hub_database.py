@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from memdir.errors import MemdirError
 
 Row = tuple[Any, ...]
-Outcome = Literal["created", "changed", "same", "conflict", "missing", "cap", "same-name", "too-large"]
+Outcome = Literal["created", "changed", "same", "conflict", "missing", "cap", "same-name", "too-large", "purged"]
 
 
 class DatabaseBusy(Exception):
@@ -77,17 +77,17 @@ class HubDatabase(Transaction, Protocol):
 
     async def entry(self, team: str, key: str) -> Row | None:
         """ETag, revision, whether it is deleted, author, time saved and text of one entry."""
-        ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
 
     async def news(self) -> list[str]:
         """Wait for the next teams that somebody changed; may return an empty list, to look for oneself."""
-        ...
+
+    async def scrub(self) -> None:
+        """Something was erased: as far as that is ours to do, it stands in no file of the database from now on."""
 
     def figures(self) -> dict[str, float]:
         """How it stands, for the metrics."""
-        ...
 
 
 def open_database(place: str, *, pooler: bool = False, listen: str = "") -> HubDatabase:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from memdir.hub.bounds import MAX_SMALL_BYTES, read_body
 from memdir.hub.content_check import require_key
-from memdir.hub.entry_routes import read_json, refusal_of
+from memdir.hub.entry_routes import harmless_reason, read_json, refusal_of
 from memdir.hub.hub_database import Change
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import JOBS_OF_TEAM, KINDS, ask_for, told_job
@@ -19,13 +21,15 @@ from memdir.share.remote import digest_of
 STATES = ("open", "accepted", "rejected")
 
 _PROPOSALS = (
-    "select id, job, op, key, base, case when ? = 0 then content end, reason, state, created from proposals"
-    " where team = ? and state = ? order by id limit 200"
+    "select coalesce(part_of, id), job, reason, state, created, op, key, base, case when ? = 0 then content end"
+    " from proposals where team = ? and state = ? and coalesce(part_of, id) in (select id from proposals"
+    " where team = ? and state = ? and part_of is null order by id limit 200) order by id"
 )
 _DECIDE = (
-    "update proposals set state = ?, decided_by = ?, decided = ? where team = ? and id = ? and state = 'open'"
-    " returning op, key, base, content, reason"
+    "update proposals set state = ?, decided_by = ?, decided = ? where team = ? and coalesce(part_of, id) = ?"
+    " and state = 'open' returning op, key, base, content, reason"
 )
+_EMPTY = "update proposals set content = null where team = ? and coalesce(part_of, id) = ?"
 _KNOWN = "select state from proposals where team = ? and id = ?"
 
 
@@ -61,11 +65,13 @@ class JobRoutes:
         state = request.query_params.get("state", "open")
         if state not in STATES:
             raise bad_request(f"`state` is one of {', '.join(STATES)}")
-        names = ("id", "job", "op", "key", "base", "content", "reason", "state")
-        is_short = request.query_params.get("content") == "0"
-        rows = await self._hub.database.run(_PROPOSALS, int(is_short), identity.team, state)
-        shown = [{**dict(zip(names, row, strict=False)), "created": told_time(row[-1])} for row in rows]
-        return answer({"proposals": shown})
+        shown: dict[int, dict[str, Any]] = {}
+        values = (int(request.query_params.get("content") == "0"), *(identity.team, state) * 2)
+        for id_, job, reason, at, created, *parts in await self._hub.database.run(_PROPOSALS, *values):
+            change = dict(zip(("op", "key", "base", "content"), parts, strict=True))
+            told = {"id": id_, "job": job, "reason": reason, "state": at, "created": told_time(created), **change}
+            shown.setdefault(id_, {**told, "changes": []})["changes"].append(change)
+        return answer({"proposals": list(shown.values())})
 
     async def decide(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
@@ -82,12 +88,12 @@ class JobRoutes:
                 if not await database.run(_KNOWN, identity.team, proposal):
                     raise not_found("there is no such proposal")
                 raise HubRefusal(409, "twice", "that was decided already")
-            op, key, base, content, reason = rows[0]
-            if state == "accepted":
-                change = self._change(op, key, base, content, reason)
-                _, (done,) = await database.apply(identity.author, [change], self._hub.now)
-                if refused := refusal_of(done):
+            if state == "accepted":  # all of its changes or none: a refusal takes back what was done
+                changes = sorted((self._change(*row) for row in rows), key=lambda change: change.op)
+                _, done = await database.apply(identity.author, changes, self._hub.now)
+                if refused := next(filter(None, map(refusal_of, done)), None):
                     raise refused
+            await database.run(_EMPTY, identity.team, proposal)
             await record(database, identity.author, state, f"proposal {proposal}", self._hub.now)
         self._hub.waiting.wake(identity.team)
         return answer({"ok": True})
@@ -96,7 +102,7 @@ class JobRoutes:
         """As a member would send it, and looked at as closely."""
         require_key(key)
         if op == "delete":
-            return Change("delete", key, base, None, None, 0, self._hub.now, reason)
+            return Change("delete", key, base, None, None, 0, self._hub.now, harmless_reason(reason))
         data = (content or "").encode()
         self._hub.require_shareable(key, data)
         return Change("put", key, base, digest_of(data), content, len(data), self._hub.now)

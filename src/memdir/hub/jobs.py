@@ -21,7 +21,8 @@ MAX_ERROR = 300
 
 _ASK = (
     "insert into jobs (team, kind, state, created) values (?, ?, 'waiting', ?)"
-    " on conflict (team, kind) where state = 'waiting' do nothing returning id"
+    " on conflict (team, kind) where state = 'waiting' do nothing"
+    " returning id, kind, state, attempts, created, leased_until, error"
 )
 _GIVE_UP = "update jobs set state = 'failed', finished = ?, error = ? where id = ? and state = 'running' and lease = ?"
 _NEXT = (
@@ -38,10 +39,11 @@ _COLUMNS = "id, kind, state, attempts, created, leased_until, error from jobs"
 JOBS_OF_TEAM = f"select {_COLUMNS} where team = ? order by id desc limit 50"
 _WAITING = f"select {_COLUMNS} where team = ? and kind = ? and state = 'waiting'"
 _PROPOSE = (
-    "insert into proposals (team, job, op, key, base, content, reason, state, created)"
-    " values (?, ?, ?, ?, ?, ?, ?, 'open', ?)"
+    "insert into proposals (team, job, op, key, base, content, reason, state, created, part_of)"
+    " values (?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) returning id"
 )
-_REPLACED = "update proposals set state = 'rejected', decided = ? where team = ? and state = 'open'"
+_REPLACED = "update proposals set state = 'rejected', content = null, decided = ? where team = ? and state = 'open'"
+_STOPPED = "update jobs set state = 'failed', finished = ?, error = ? where team = ? and state = 'running'"
 _ALL_STUCK = "select count(*), min(created) from jobs where state in ('waiting', 'running')"
 
 
@@ -64,13 +66,16 @@ class ProposedChange:
     base: str | None
     content: str | None
     reason: str
+    together: str = ""  # changes with the same word here are one proposal
 
 
 async def ask_for(database: Transaction, team: str, kind: str, now: int) -> tuple[Row, bool]:
     """The job that waits now, and whether it is new."""
-    made = await database.run(_ASK, team, kind, now)
-    (row,) = await database.run(_WAITING, team, kind)
-    return row, bool(made)
+    while True:
+        if made := await database.run(_ASK, team, kind, now):
+            return made[0], True
+        if waiting := await database.run(_WAITING, team, kind):  # else a worker has just taken it
+            return waiting[0], False
 
 
 async def oldest(database: Transaction) -> tuple[int, int | None]:
@@ -103,9 +108,19 @@ async def finish(database: HubDatabase, job: LeasedJob, proposals: Sequence[Prop
         if not await held.run(_DONE, now, job.id, job.lease):
             return False
         await held.run(_REPLACED, now, job.team)  # of an earlier night: they were made from what is old by now
+        first: dict[str, int] = {}
         for one in proposals:
-            await held.run(_PROPOSE, job.team, job.id, one.op, one.key, one.base, one.content, one.reason, now)
+            values = (job.team, job.id, one.op, one.key, one.base, one.content, one.reason, now)
+            ((made,),) = await held.run(_PROPOSE, *values, first.get(one.together))
+            if one.together:
+                first.setdefault(one.together, made)
     return True
+
+
+async def drop_proposals(database: Transaction, team: str, why: str, now: int) -> None:
+    """A text was erased: what is proposed, or being dreamt right now, may be made of it."""
+    await database.run(_STOPPED, now, why[:MAX_ERROR], team)
+    await database.run(_REPLACED, now, team)
 
 
 async def fail(database: HubDatabase, job: LeasedJob, error: str, now: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
 from memdir.hub.hub_database import Author, Change, Row, Transaction
+from memdir.hub.jobs import drop_proposals
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.layout import nfc
+from memdir.share.judge import TeamCaps
 from memdir.store.shared import fault_of_member
 
 MAX_DAYS = 3_650
@@ -19,14 +21,15 @@ _NEW_TEAM = (
     " on conflict (name) do nothing returning id"
 )
 _NEW_MEMBER = (
-    "insert into members (team, id, name, role, created) values (?, ?, ?, ?, ?) on conflict (team, name) do nothing"
-    " returning id"
+    "insert into members (team, id, name, role, created) values (?, ?, ?, ?, ?) on conflict (team, name) do update"
+    " set role = excluded.role, active = 1 where members.active = 0 returning id"
 )
 _MEMBERS = "select id, name, role, active from members where team = ? order by name"
 _MEMBER = "select id, name, role, active from members where team = ? and id = ?"
 _ADMINS = "select id from members where team = ? and role = 'admin' and active = 1"
 _LOCK = "update teams set revision = revision where id = ? returning id"
 _REVOKE_OF = "update tokens set revoked = ? where team = ? and member = ? and revoked is null"
+_SCOPES = "select scopes from tokens where team = ? and member = ? and revoked is null and coalesce(expires, ?) >= ?"
 _REVOKE = "update tokens set revoked = ? where id = ? and revoked is null returning team, member"
 _OF_MEMBER = "select key, etag from entries where team = ? and member = ? and deleted = 0 order by key"
 _DERIVED = (
@@ -35,26 +38,11 @@ _DERIVED = (
     " coalesce((select max(d.rev) from versions d where d.team = e.team and d.key = e.key and d.op = 'delete'), 0))"
     " order by e.key"
 )
-_ERASE_OF = (
-    "update versions set content = null, redacted = ? where team = ? and member = ? and content is not null"
-    " and not exists (select 1 from entries e where e.team = versions.team and e.key = versions.key"
-    " and e.rev = versions.rev and e.deleted = 0)"
-)
-_ERASE_KEY = "update versions set content = null, redacted = ? where team = ? and key = ? and content is not null"
-_DROP_PROPOSALS = (
-    "update proposals set content = null, state = case when state = 'open' then 'rejected' else state end"
-    " where team = ?"
+_ERASE = (
+    "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged'"
+    " where team = ? and op = 'put' and {} = ?"
 )
 _PURGED = "update teams set revision = revision + 1 where id = ? returning revision"
-
-
-@dataclass(frozen=True)
-class TeamLimits:
-    """What a team may hold (E6)."""
-
-    entries: int = 2_000
-    entry_bytes: int = 64 * 1024
-    team_bytes: int = 16 * 1024 * 1024
 
 
 def checked_name(name: object) -> str:
@@ -69,10 +57,10 @@ async def record(database: Transaction, by: Author, action: str, what: str, now:
     await database.run(_ACTION, by.team, now, by.member, by.token, action, what)
 
 
-async def add_team(database: Transaction, name: object, limits: TeamLimits, now: int) -> str:
+async def add_team(database: Transaction, name: object, limits: TeamCaps, now: int) -> str:
     """The id of a new team."""
     team, plain = random_name("t"), checked_name(name)
-    values = (limits.entries, limits.entry_bytes, limits.team_bytes, now)
+    values = (limits.entries, limits.entry_bytes, limits.total_bytes, now)
     if not await database.run(_NEW_TEAM, team, plain, *values):
         raise HubRefusal(409, "twice", "there is a team of that name already")
     await record(database, Author(team, ""), "team", plain, now)
@@ -80,11 +68,13 @@ async def add_team(database: Transaction, name: object, limits: TeamLimits, now:
 
 
 async def add_member(database: Transaction, by: Author, name: object, role: object, now: int) -> Row:
-    plain, chosen, member = checked_name(name), checked_role(role), random_name("m")
-    if not await database.run(_NEW_MEMBER, by.team, member, plain, chosen, now):
+    """A new member; one who left comes back as who they were."""
+    plain, chosen = checked_name(name), checked_role(role)
+    rows = await database.run(_NEW_MEMBER, by.team, random_name("m"), plain, chosen, now)
+    if not rows:
         raise HubRefusal(409, "twice", "there is a member of that name already", remedy="Change their role instead")
     await record(database, by, "member", f"{plain} as {chosen}", now)
-    return member, plain, chosen, 1
+    return rows[0][0], plain, chosen, 1
 
 
 def checked_role(role: object) -> str:
@@ -104,14 +94,25 @@ async def member_of(database: Transaction, team: str, member: str) -> Row:
     return rows[0]
 
 
-async def set_role(database: Transaction, by: Author, member: str, role: object, now: int) -> Row:
+async def _require_here(database: Transaction, team: str, member: str) -> str:
+    """The name of a member who has not left."""
+    _, name, _, active = await member_of(database, team, member)
+    if not active:
+        raise HubRefusal(404, "not-found", f"{name} has left", remedy="Add them again, by the same name")
+    return str(name)
+
+
+async def set_role(database: Transaction, by: Author, member: str, role: object, now: int) -> tuple[Row, bool]:
+    """The member as they are now, and whether no token of theirs lets them do all that the role allows: a token never
+    comes to allow more than it was made for."""
     chosen = checked_role(role)
-    _, name, _, active = await member_of(database, by.team, member)
+    name = await _require_here(database, by.team, member)
     if chosen != "admin":
         await _require_other_admin(database, by.team, member)
     await database.run("update members set role = ? where team = ? and id = ?", chosen, by.team, member)
     await record(database, by, "role", f"{name} as {chosen}", now)
-    return member, name, chosen, active
+    made_for = [set(scopes.split()) for (scopes,) in await database.run(_SCOPES, by.team, member, now, now)]
+    return (member, name, chosen, 1), not any(scopes.issuperset(OF_ROLE[chosen]) for scopes in made_for)
 
 
 async def let_leave(database: Transaction, by: Author, member: str, now: int) -> None:
@@ -131,9 +132,7 @@ async def _require_other_admin(database: Transaction, team: str, member: str) ->
 
 
 async def give_token(database: Transaction, by: Author, new: NewToken, now: int) -> tuple[str, str]:
-    _, name, _, active = await member_of(database, by.team, new.member or "")
-    if not active:
-        raise not_found("there is no such member")
+    name = await _require_here(database, by.team, new.member or "")
     token, value = await make_token(database, new, now)
     await record(database, by, "token", f"{token} for {name}: {' '.join(new.scopes)}", now)
     return token, value
@@ -143,7 +142,8 @@ async def revoke_token(database: Transaction, by: Author, token: str, now: int) 
     rows = await database.run(_REVOKE, now, token)
     if not rows:
         raise not_found("there is no such token")
-    await record(database, by, "revoke", token, now)
+    of_team = replace(by, team=rows[0][0] or by.team)  # in whose audit it belongs, whoever did it
+    await record(database, of_team, "revoke", token, now)
 
 
 async def purge(
@@ -159,10 +159,10 @@ async def purge(
     if gone:
         deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
         await database.apply(by, deletions, now)
-    await database.run(_ERASE_OF, now, by.team, member)
+    await database.run(_ERASE.format("member"), now, by.team, member)
     for key, _ in others if derived else ():
-        await database.run(_ERASE_KEY, now, by.team, key)
-    await database.run(_DROP_PROPOSALS, by.team)
+        await database.run(_ERASE.format("key"), now, by.team, key)
+    await drop_proposals(database, by.team, f"{name} was purged", now)
     ((revision,),) = await database.run(_PURGED, by.team)
     await database.run("update members set purged = ? where team = ? and id = ?", revision, by.team, member)
     await record(database, by, "purge", f"{name}: {len(gone)} entries", now)

@@ -6,24 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from memdir.hub import people
 from memdir.hub.bearer import OF_ROLE, SCOPES, NewToken, known_form
 from memdir.hub.bounds import MAX_BATCH, MAX_SMALL_BYTES, read_body
 from memdir.hub.entry_routes import read_json, whole_number
 from memdir.hub.hub_database import Row
 from memdir.hub.hub_state import Hub
-from memdir.hub.people import (
-    DAY,
-    MAX_DAYS,
-    add_member,
-    checked_name,
-    give_token,
-    let_leave,
-    member_of,
-    members_of,
-    purge,
-    revoke_token,
-    set_role,
-)
 from memdir.hub.reply import answer, bad_request, not_found, read_time, told_time
 
 DEFAULT_DAYS = 365  # a token that nobody renews ends by itself
@@ -86,11 +74,12 @@ class PeopleRoutes:
         if request.method == "POST":
             identity = await self._hub.identify(request, "admin")
             given = read_json(await read_body(request, MAX_SMALL_BYTES))
+            name, role = given.get("name"), given.get("role")
             async with self._hub.database.transaction() as database:
-                row = await add_member(database, identity.author, given.get("name"), given.get("role"), self._hub.now)
+                row = await people.add_member(database, identity.author, name, role, self._hub.now)
             return answer(_member(row), 201)
         identity = await self._hub.identify(request, "read")
-        rows = await members_of(self._hub.database, identity.team)
+        rows = await people.members_of(self._hub.database, identity.team)
         return answer({"members": [_member(row) for row in rows]})
 
     async def member(self, request: Request) -> Response:
@@ -98,28 +87,26 @@ class PeopleRoutes:
         identity = await self._hub.identify(request, "read")
         if request.method == "PATCH" or member != identity.member:
             identity.require("admin")
+        identity.require_all()
         if request.method == "DELETE":
             async with self._hub.database.transaction() as database:
-                await let_leave(database, identity.author, member, self._hub.now)
+                await people.let_leave(database, identity.author, member, self._hub.now)
             self._hub.identities.forget()
             return answer({"ok": True})
-        given = read_json(await read_body(request, MAX_SMALL_BYTES))
+        role = read_json(await read_body(request, MAX_SMALL_BYTES)).get("role")
         async with self._hub.database.transaction() as database:
-            row = await set_role(database, identity.author, member, given.get("role"), self._hub.now)
+            row, needs_token = await people.set_role(database, identity.author, member, role, self._hub.now)
         self._hub.identities.forget()
-        return answer(_member(row))
+        return answer({**_member(row), "needsToken": needs_token})
 
     async def purge(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
         given = read_json(await read_body(request, MAX_SMALL_BYTES) or b"{}")
+        member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
         async with self._hub.database.transaction() as database:
-            revision, removed, derived = await purge(
-                database,
-                identity.author,
-                known_form(request.path_params["member"]),
-                self._hub.now,
-                derived=given.get("derived") is True,
-            )
+            purged = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
+        revision, removed, derived = purged
+        await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
         return answer({"revision": revision, "removed": removed, "derived": derived})
 
@@ -135,27 +122,29 @@ class PeopleRoutes:
         identity = await self._hub.identify(request, "admin")
         given = read_json(await read_body(request, MAX_SMALL_BYTES))
         member, days = known_form(given.get("member", identity.member)), given.get("days", DEFAULT_DAYS)
-        if not isinstance(days, int) or isinstance(days, bool) or not 0 < days <= MAX_DAYS:
-            raise bad_request(f"`days` is a number from 1 to {MAX_DAYS}")
+        if not isinstance(days, int) or isinstance(days, bool) or not 0 < days <= people.MAX_DAYS:
+            raise bad_request(f"`days` is a number from 1 to {people.MAX_DAYS}")
         async with self._hub.database.transaction() as database:
-            _, name, role, _ = await member_of(database, identity.team, member)
+            _, name, role, _ = await people.member_of(database, identity.team, member)
             scopes = given.get("scopes", list(OF_ROLE[role]))
             if not isinstance(scopes, list) or not scopes or not all(scope in SCOPES for scope in scopes):
                 raise bad_request("`scopes` is a list of read, write, admin")
-            expires = self._hub.now + days * DAY
-            label = checked_name(given.get("label", name))
+            expires = self._hub.now + days * people.DAY
+            label = people.checked_name(given.get("label", name))
             new = NewToken(identity.team, member, label, tuple(s for s in SCOPES if s in scopes), expires)
-            token, value = await give_token(database, identity.author, new, self._hub.now)
+            token, value = await people.give_token(database, identity.author, new, self._hub.now)
         return answer({"id": token, "token": value, "expires": told_time(expires)}, 201)
 
     async def token(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
         token = known_form(request.path_params["token"])
+        if token != identity.token:
+            identity.require_all()
         rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, int("admin" in identity.scopes))
         if token not in [row[0] for row in rows]:
             raise not_found("there is no such token")
         async with self._hub.database.transaction() as database:
-            await revoke_token(database, identity.author, token, self._hub.now)
+            await people.revoke_token(database, identity.author, token, self._hub.now)
         self._hub.identities.forget()
         return answer({"ok": True})
 

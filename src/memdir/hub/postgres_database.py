@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -22,7 +21,7 @@ from memdir.hub import migrations
 from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row
 from memdir.hub.together import Together
 
-LANES = 4  # transactions of changes on their way at once: more would carry fewer each
+LANES = 2  # transactions of changes on their way at once: more would carry fewer each
 POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
 WAIT_SECONDS = 5.0  # for a free connection, and for a first one
 LOOK_SECONDS = 0.5  # between looks where nothing can be listened to
@@ -171,6 +170,9 @@ class PostgresDatabase:
             await asyncio.sleep(LOOK_SECONDS)
             return []
 
+    async def scrub(self) -> None:
+        """The server's own vacuum does it, which would hold up a request for minutes."""
+
     def figures(self) -> dict[str, float]:
         stats = self._pool.get_stats()
         return {f"database_{name}": float(stats.get(name, 0)) for name in ("pool_size", "pool_available")}
@@ -198,13 +200,8 @@ async def _applied(connection: Connection, asked: list[Asked]) -> list[tuple[int
         for number, (author, changes, at) in enumerate(asked)
     ]
     rows = sorted(await connection.rows(_APPLY, (json.dumps(given),)), key=itemgetter(0))
-    return [(answer["revision"], [_changed(one) for one in answer["outcomes"]]) for _, answer in rows]
+    return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for _, answer in rows]
 
 
 def _plain(change: Change) -> dict[str, object]:
     return {**change._asdict(), "folded": change.folded}
-
-
-def _changed(row: Sequence[Any]) -> Changed:
-    key, outcome, etag, revision, deleted = row
-    return Changed(key, outcome, etag, revision, bool(deleted))

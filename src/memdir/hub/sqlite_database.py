@@ -33,6 +33,9 @@ _ENTRIES = (
     "select key, etag, rev, deleted, size from entries where team = ? and key in (select value from json_each(?))"
 )
 _SAME_NAMES = "select folded from entries where team = ? and deleted = 0 and folded in (select value from json_each(?))"
+_PURGED = (
+    "select key, etag from versions where team = ? and key in (select value from json_each(?)) and reason = 'purged'"
+)
 _VERSION = (
     "insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)"
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -143,6 +146,7 @@ class SqliteDatabase:
         state = _Team(*rows[0])
         keys = [change.key for _, changes, _ in asked for change in changes]
         state.known = {row[0]: row[1:] for row in self._connection.execute(_ENTRIES, (team, json.dumps(keys)))}
+        state.purged = set(self._connection.execute(_PURGED, (team, json.dumps(keys))))
         new = [key.casefold() for key in keys if key not in state.known or state.known[key][2]]
         if new:
             state.taken = {name for (name,) in self._connection.execute(_SAME_NAMES, (team, json.dumps(new)))}
@@ -157,6 +161,12 @@ class SqliteDatabase:
         """What this process wrote is known to it; another's is seen by a number that SQLite keeps."""
         await asyncio.sleep(LOOK_SECONDS)
         return []
+
+    async def scrub(self) -> None:
+        """What was overwritten stands in the log of writes until that is emptied; who reads an older state holds it."""
+        until = time.monotonic() + BUSY_SECONDS
+        while (await self.run("pragma wal_checkpoint(truncate)"))[0][0] and time.monotonic() < until:
+            await asyncio.sleep(AGAIN_SECONDS)
 
     def figures(self) -> dict[str, float]:
         return {"database_bytes": float(os.path.getsize(self.path))}
@@ -186,6 +196,7 @@ class _Team:
         self.live_bytes = live_bytes
         self._max_entries, self._max_entry_bytes, self._max_bytes = limits
         self.known: dict[str, tuple[str | None, int, int, int]] = {}  # ETag, revision, whether deleted, size
+        self.purged: set[Row] = set()  # keys, and the ETags that they may not have again
         self.taken: set[str] = set()  # folded keys that live
         self.versions: list[Row] = []
         self.entries: list[Row] = []
@@ -204,6 +215,8 @@ class _Team:
         return answers
 
     def _within(self, change: Change, outcome: Outcome, old_size: int) -> Outcome:
+        if (change.key, change.etag) in self.purged:
+            return "purged"
         if change.size > self._max_entry_bytes:
             return "too-large"
         is_full = outcome == "created" and self.live_entries >= self._max_entries

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable
 
+from memdir.agent.workspace import Draft
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.safe_path import is_index, resolve_key
 from memdir.dream.dream import DreamReport, DreamTask
@@ -41,13 +42,14 @@ async def work(database: HubDatabase, now: Callable[[], int]) -> dict[str, int]:
     counted = {"done": 0, "failed": 0}
     while job := await take(database, now()):
         rows = await database.run(_ENTRIES, job.team)
-        try:
-            proposals = await asyncio.to_thread(dream_of, rows)
-        except (MemdirError, OSError) as error:
-            await fail(database, job, f"{type(error).__name__}: {error}", now())
+        dreaming = asyncio.ensure_future(asyncio.to_thread(dream_of, rows))
+        await asyncio.wait((dreaming,))
+        if error := dreaming.exception():  # whatever a text does to the dream: the night is for all teams
+            told = f": {error}" if isinstance(error, MemdirError | OSError) else ""
+            await fail(database, job, f"{type(error).__name__}{told}", now())
             counted["failed"] += 1
             continue
-        counted["done" if await finish(database, job, proposals, now()) else "failed"] += 1
+        counted["done" if await finish(database, job, dreaming.result(), now()) else "failed"] += 1
     return counted
 
 
@@ -70,16 +72,29 @@ def dream_of(rows: list[Row]) -> list[ProposedChange]:
                 await memory.close()
             if not isinstance(outcome, DreamReport):
                 raise MemdirError(outcome.reason)
-            return [
-                _proposed(draft.key, draft.before, draft.after, draft.reason)
-                for draft in outcome.written
-                if not is_index(draft.key)
-            ]
+            return proposals_of(
+                [draft for draft in outcome.written if not is_index(draft.key)],
+                [row[0] for row in rows] + [draft.key for draft in outcome.written],
+            )
 
         return asyncio.run(dream())
 
 
-def _proposed(key: str, before: bytes | None, after: bytes | None, reason: str) -> ProposedChange:
-    base = digest_of(before) if before is not None else None
-    content = None if after is None else after.decode("utf-8", "replace")
-    return ProposedChange("delete" if after is None else "put", key, base, content, reason)
+def proposals_of(drafts: list[Draft], known: list[str]) -> list[ProposedChange]:
+    """What is deleted is decided together with the memories that hold it from then on, and the other way round: half of
+    a merge would lose a text, or tell it twice. A deletion names them; one that names nobody goes with all."""
+    groups: list[list[Draft]] = [[draft] for draft in drafts if draft.after is not None]
+    for gone in (draft for draft in drafts if draft.after is None):
+        named = {key for key in known if key != gone.key and os.path.basename(key) in gone.reason}
+        near = [group for group in groups if not named or any(one.key in named for one in group)]
+        groups = [group for group in groups if group not in near] + [[one for group in near for one in group] + [gone]]
+    return [_proposed(draft, group) for group in groups for draft in group]
+
+
+def _proposed(draft: Draft, group: list[Draft]) -> ProposedChange:
+    into, gone = (", ".join(one.key for one in group if (one.after is None) == is_gone) for is_gone in (False, True))
+    told = "; ".join(one.reason.partition("; source:")[0] for one in group if one.after is None)
+    reason = (f"{into} takes in {gone}: {told}" if into else told) if gone else f"{into} put in order"
+    base = digest_of(draft.before) if draft.before is not None else None
+    content = None if draft.after is None else draft.after.decode("utf-8", "replace")
+    return ProposedChange("delete" if content is None else "put", draft.key, base, content, reason, group[0].key)

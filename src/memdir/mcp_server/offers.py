@@ -7,7 +7,7 @@ project. `memdir move` is a person's way to do that.
 
 from __future__ import annotations
 
-from memdir.errors import MemdirError, MemoryNotFound
+from memdir.errors import MemdirError, MemoryNotFound, SecretRefused
 from memdir.mcp_server.protocol import INVALID_PARAMS, NO_RESOURCE, RpcError
 
 TYPE_CHECKING = False
@@ -88,6 +88,8 @@ class MemoryOffers:
         try:
             self._opened_now()
             text, found = self._calls[name](arguments)
+        except SecretRefused as error:  # the way around it is a person's
+            return _told(f"{error.message}. Leave it out and say where it is kept instead", is_error=True)
         except MemdirError as error:
             return _told(str(error), is_error=True)
         return {**_told(text), "structuredContent": found}

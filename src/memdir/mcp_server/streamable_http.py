@@ -16,6 +16,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 SECONDS = 30.0  # that a client may take for sending one request
+MAX_CONNECTIONS = 64  # at once: each has a thread, and a client needs a few
 _HOST = re.compile(
     r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.IGNORECASE
 )  # a reader of URLs is more lenient
@@ -90,6 +92,22 @@ class HttpServer(ThreadingHTTPServer):
         self.token = token
         self.mcp = McpServer(MemoryOffers(open_memory), on_failure)
         self.in_turn = threading.Lock()
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread of its own, as long as there are not too many."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):
+            request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away, or was too slow, is no failure; of any other its kind is told."""

@@ -191,7 +191,9 @@ def _message(provider: Provider, item: Mapping[str, Any]) -> Message:
     is_assistant = item.get("role") == "assistant" or item.get("type") in ("function_call", "reasoning")
     role: Role = "assistant" if is_assistant else "user"
     content = blocks_of(provider, item)
-    return Message(role, content, is_meta=role == "user" and _is_put_in(content))
+    # The host's arguments do not mark what no one said, so its words must (L4).
+    is_host_s = bool(content) and all(isinstance(block, Text) and is_host(block.text) for block in content)
+    return Message(role, content, is_meta=role == "user" and is_host_s)
 
 
 def blocks_of(provider: Provider, item: Mapping[str, Any]) -> tuple[Block, ...]:
@@ -203,11 +205,6 @@ def blocks_of(provider: Provider, item: Mapping[str, Any]) -> tuple[Block, ...]:
         return blocks_from(content)
     unmarked = [{name: value for name, value in block.items() if name != "cache_control"} for block in content or ()]
     return blocks_from(unmarked)
-
-
-def _is_put_in(content: tuple[Block, ...]) -> bool:
-    """Whether no one said any of this: the host's arguments do not mark such messages, so their words must (L4)."""
-    return bool(content) and all(isinstance(block, Text) and is_host(block.text) for block in content)
 
 
 def plain_json(value: object) -> Any:

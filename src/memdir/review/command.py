@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from memdir.disk.safe_path import is_key
 from memdir.dream.questions import Answer, OpenQuestion
-from memdir.errors import RemoteError, UsageError
+from memdir.errors import MemdirError, RemoteError, UsageError
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown, shown_line
-from memdir.share.remotes.hub import HubRemote, TeamProposal
+from memdir.share.remotes.hub import HubRemote, seconds_of
 from memdir.store.scan import age_words
 from memdir.store.shared import author_of
 
@@ -19,6 +22,16 @@ ASKED = "[s]ame, [r]eplace the older, [k]eep both, [n]ever ask again, Enter: lat
 DECISIONS: dict[str, Literal["accept", "reject"]] = {"a": "accept", "r": "reject"}
 PROPOSED = "[a]ccept for the whole team, [r]eject, Enter: later, [q]uit? "
 TOLD = {"accept": "Written, for the whole team.", "reject": "Nothing changes."}
+
+
+@dataclass(frozen=True)
+class TeamProposal:
+    """What the team's nightly dream would change in one go, until a member says yes or no."""
+
+    id: int
+    reason: str
+    created: float
+    changes: Mapping[str, str | None]  # a file's new text; None: it goes
 
 
 class Review:
@@ -65,15 +78,30 @@ def _hub(memory: MemDir, options: argparse.Namespace, context: Any) -> HubRemote
         return None
     try:
         remote = memory.team_sync().remote
-    except RemoteError as error:  # without its token nobody is asked, and the questions are there all the same
+    except MemdirError as error:  # without its token nobody is asked, and the questions are there all the same
         context.note(str(error))
         return None
     return remote if isinstance(remote, HubRemote) else None
 
 
+def _proposal(told: Mapping[str, Any]) -> TeamProposal:
+    """One that changes several files lists them; one that changes a single file may be that change."""
+    listed, number, reason = told.get("changes"), told.get("id"), told.get("reason")
+    changes: dict[str, str | None] = {}
+    for one in listed if isinstance(listed, list) and listed else [told]:
+        key, content = (one.get("key"), one.get("content")) if isinstance(one, Mapping) else (None, None)
+        is_text = isinstance(content, str)
+        if not isinstance(key, str) or not is_key(key) or is_text != (one.get("op") == "put"):
+            return TeamProposal(0, "", 0.0, {})  # what cannot be shown is not asked about
+        changes[key] = content
+    id_ = number if isinstance(number, int) and not isinstance(number, bool) else 0
+    return TeamProposal(id_, reason if isinstance(reason, str) else "", seconds_of(told.get("created")), changes)
+
+
 def _proposals(hub: HubRemote | None, context: Any) -> list[TeamProposal]:
     try:
-        return hub.proposals() if hub is not None else []
+        found = map(_proposal, hub.proposals() if hub is not None else [])
+        return [one for one in found if one.id and one.changes]
     except RemoteError as error:
         context.note(f"what the team's dream proposes cannot be asked for now: {error}")
         return []

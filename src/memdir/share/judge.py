@@ -50,8 +50,7 @@ def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
         remedy = "Take it out and say where it is kept instead; what was shown to others must be revoked"
         return NotShared(harmless_name(key, data), "secret", f"it holds a secret: {told}", remedy)
     if is_private(data):
+        told = "it is about a person, and those are always private"
         remedy = "Move it out of team/; what the whole team should know has another type"
-        return NotShared(
-            harmless_name(key, data), "private", "it is about a person, and those are always private", remedy
-        )
+        return NotShared(harmless_name(key, data), "private", told, remedy)
     return None

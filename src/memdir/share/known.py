@@ -43,6 +43,7 @@ class KnownTeam:
     revision: str = ""
     synced: float = 0.0
     seen: dict[str, SeenMemory] = field(default_factory=dict)
+    strays: dict[str, str] = field(default_factory=dict)  # digests of what lies here and this does not know, at first
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
 
     @staticmethod
@@ -75,7 +76,7 @@ class KnownTeam:
         self._drop_texts()
 
     def manifest(self) -> Manifest:
-        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision)
+        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays)
 
     def digest(self, key: str) -> str:
         return self.seen[key].version.digest if key in self.seen else GONE

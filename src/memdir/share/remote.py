@@ -14,20 +14,8 @@ from typing import Literal, Protocol
 
 from memdir.store.shared import told_member
 
-Reason = Literal[
-    "no_change",
-    "secret",
-    "cap",
-    "too_large",
-    "path",
-    "private",
-    "disk",
-    "not_text",
-    "rate",
-    "offline",
-    "not_allowed",
-    "conflict",
-]
+Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "disk"]  # the memory itself
+Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict"]
 GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
 
@@ -66,6 +54,8 @@ class Manifest:
 
     versions: Mapping[str, Version] = field(default_factory=dict)
     revision: str = ""
+    strays: Mapping[str, str] = field(default_factory=dict)  # what lies here and was never heard of, by its digest:
+    # a remote tells which of these very texts were deleted there
 
     def digest(self, key: str) -> str:
         return self.versions[key].digest if key in self.versions else GONE
@@ -79,6 +69,7 @@ class Delta:
     texts: Mapping[str, bytes] = field(default_factory=dict)
     revision: str = ""
     missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
+    older: Mapping[str, Version] = field(default_factory=dict)  # what a remote that was set back has of known ones
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
     purged: tuple[str, ...] = ()  # members of whom nothing shall be kept
 

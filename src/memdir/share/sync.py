@@ -35,6 +35,7 @@ _NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an ac
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
+Base = tuple[bytes | None, str]  # what a memory was at the last sync, where that was kept, and its digest
 OnProgress = Callable[[int, int], None]
 OnPurged = Callable[[str], tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
 
@@ -117,8 +118,8 @@ class Sync:
 
     def _ask_for_proposals(self) -> None:
         """Note how many wait, where a remote has such: a session's start tells it without asking anybody."""
-        count = getattr(self.remote, "count_proposals", None)
-        waiting = count() if count is not None else 0
+        ask = getattr(self.remote, "proposals", None)
+        waiting = len(ask(with_texts=False)) if ask is not None else 0
         if waiting != proposals_noted(self.store.place):
             write_bytes_atomic(self.store.place.proposals_of_team, str(waiting).encode("ascii"), durably=False)
 
@@ -145,13 +146,19 @@ class Sync:
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
+        unheard = (
+            local.texts.keys() - known.seen.keys() if not known.synced else ()
+        )  # the first sync, or the note was lost
+        known.strays = {key: digest_of(local.texts[key].data) for key in unheard}
         delta = self.remote.pull(known.manifest())
         if is_dry:
             self._would_take(delta, local, report)
             return
         for key in delta.missing:
             known.forget(key)  # what lies here is given again
-        known.keep({key: data for key, data in delta.texts.items() if key in delta.versions})
+        for key, version in delta.older.items():
+            known.note(key, version, is_here=not version.is_gone)  # and so is what is newer here
+        known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
         authors = sorted({version.author for version in wanted.values()})
@@ -203,23 +210,17 @@ class Sync:
                 if self.on_progress is not None:
                     self.on_progress(number, len(versions))
                 with _faults_to(report, key) as faults:
-                    base, theirs = (known.text(key), known.digest(key)), delta.texts.get(key)
+                    stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
+                    base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
                     known.note(key, versions[key], is_here=is_here or key in names)
                 for fault in faults:
                     known.note_refused(key, versions[key], fault.reason)
 
     def _settle(
-        self,
-        change: ChangeSet,
-        key: str,
-        version: Version,
-        base: tuple[bytes | None, str],
-        theirs: bytes | None,
-        report: SyncReport,
+        self, change: ChangeSet, key: str, version: Version, base: Base, theirs: bytes | None, report: SyncReport
     ) -> bool:
-        """Put what a memory is now into the directory; gives whether it lies there. `base` is what it was at the last
-        sync, as text where that was kept, and by its digest."""
+        """Put what a memory is now into the directory; gives whether it lies there."""
         ours, theirs = change.read(key), None if version.is_gone else theirs
         is_same = ours is not None and digest_of(ours) == base[1]
         settled = settle(ours if is_same else base[0], ours, theirs)
@@ -396,7 +397,7 @@ class Sync:
         report.left_out[key] = fault
 
     def _tell(self, report: SyncReport) -> None:
-        left, capped = list(report.left_out.values()), 0
+        left = list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
         self._emit(team_pulled(remote=self.name, **work, left_out=len(left)))
         capped = sum(one.reason in ("cap", "too_large") for one in left)

@@ -57,14 +57,14 @@ def open_remote(address: Address, place: Place, layout: Layout, *, name: str, cl
     if address.kind == "folder":
         from memdir.share.remotes.folder import FolderRemote
 
-        return FolderRemote(address.where, member=member_id(place), name=name)
+        return FolderRemote(address.where, member=member_id(place), name=name, kept=place.team_lists)
     if address.kind == "git":
         from memdir.share.remotes.git import GitRemote
 
         return GitRemote(address.where, place.team_objects, name=name, clock=clock)
     from memdir.share.remotes.hub import HubRemote
 
-    return HubRemote(address.where, team=address.team, token=read_token(layout, address), author=name)
+    return HubRemote(address.where, team=address.team, token=read_token(layout, address))
 
 
 def member_id(place: Place) -> str:

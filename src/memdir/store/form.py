@@ -52,12 +52,14 @@ _DELETION = re.compile(
 
 def deletion_in(data: bytes) -> str | None:
     """The reason, perhaps empty, for which a text that a model wrote says that its file be deleted; None where it does
-    not. The one form is `<!-- delete: the reason -->`; what comes near it means the same."""
+    not. The one form is `<!-- delete: the reason -->`; what comes near it means the same, and so does what Gemini CLI
+    makes of it for its model, with the brackets as entities."""
     topic = Topic(data)
     text = (topic.body if topic.has_frontmatter else data.decode("utf-8", "replace")).strip("\ufeff \t\r\n")
     lines = text.split("\n")
     if len(lines) > 1 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
         text = "\n".join(lines[1:-1])
+    text = text.replace("&lt;", "<").replace("&gt;", ">")
     match = _DELETION.fullmatch(text.strip("`'\" \t\r\n"))
     return " ".join(match["reason"].split()) if match else None
 

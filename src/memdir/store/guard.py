@@ -175,13 +175,15 @@ def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:
     by itself. What was said again word for word leaves no trace, and does not count."""
     from contextlib import suppress  # a hook loads none of it
 
-    told: dict[str, int] = {}
+    told: dict[str, set[tuple[str, str]]] = {}  # the messages in which a person said it, however often they were read
     with suppress(HistoryError):  # none, or a damaged one, tells nothing
         for commit in store.history.log():
             for file in commit.files if commit.source == LEARNED else ():
-                told[file.path] = told.get(file.path, 0) + 1
+                lines = commit.lines_of(file.path).items()
+                said = {(session, one) for session, ids in lines for one in ids}
+                told.setdefault(file.path, set()).update(said or {("", commit.id)})
     for header in store.scan(limit=None).headers:
-        times = told.get(store.place.prefix + header.key, 0)
+        times = len(told.get(store.place.prefix + header.key, ()))
         if times >= TOLD_TWICE and GUARD_FIELD not in header.fields:
             guard = _suggested(store, header)
             if guard is not None:

@@ -1,7 +1,8 @@
 """Moving memories from one scope to another, and taking that back on both sides (S14).
 
 Two directories have two histories, so a move is two change sets that name each other: first the memory is written where
-it shall be, then it goes where it was. Whoever is killed between leaves it in both places; the same move finishes it.
+it shall be, then it goes where it was, under the locks of both. Whoever is killed between leaves it in both places; the
+same move finishes it, and undoing takes the second one away.
 """
 
 from __future__ import annotations
@@ -57,25 +58,24 @@ def move_memories(source: Side, target: Side, keys: Sequence[str], *, is_dry: bo
     lines = {entry.key: entry for entry in index.entries()}
     subject = f"move {', '.join(names)}"
     more = {MOVE: token, MOVED: told}
-    with target.store.changing(
-        origin, f"{subject} from {source.store.scope}", **more, **{OTHER_SIDE: source.name}
-    ) as change:
-        for memory in memories:
-            name, data = names[memory.key], links.moved(memory.topic.data)
-            if change.read(name) != data:
-                change.put_back(name, data, mtime_ns=memory.mtime_ns)
-            known, topic = lines.get(memory.key), Topic(data)
-            entry = Entry(name, known.title, known.hook) if known else entry_for(name, topic)
-            change.edit_index(lambda index, entry=entry: index.with_entries([entry]))  # type: ignore[misc]
-        _relink(target.store, links.in_target, change.put_back, set(names.values()))
     to = f"{subject} to {target.store.scope}"
     with source.store.changing(Origin("move", trust="user"), to, **more, **{OTHER_SIDE: target.name}) as change:
-        for memory in memories:
+        for memory in memories:  # what somebody forgot or changed just now does not come back over there
             if change.read(memory.key) != memory.topic.data:
-                raise EditConflict(
-                    f"{memory.key} was changed meanwhile, and is in both places now",
-                    remedy="Look at both, and forget one of them",
-                )
+                raise EditConflict(f"{memory.key} was changed meanwhile", remedy="Nothing was moved: try again")
+        more[OTHER_SIDE] = source.name
+        with target.store.changing(origin, f"{subject} from {source.store.scope}", **more) as there:
+            for memory in memories:
+                name, data = names[memory.key], links.moved(memory.topic.data)
+                if there.read(name) not in (None, data):
+                    raise EditConflict(f"{name} was written there meanwhile", remedy="Nothing was moved: try again")
+                if there.read(name) is None:
+                    there.put_back(name, data, mtime_ns=memory.mtime_ns)
+                known, topic = lines.get(memory.key), Topic(data)
+                entry = Entry(name, known.title, known.hook) if known else entry_for(name, topic)
+                there.edit_index(lambda index, entry=entry: index.with_entries([entry]))  # type: ignore[misc]
+            _relink(target.store, links.in_target, there.put_back, set(names.values()))
+        for memory in memories:
             change.delete(memory.key)
             change.drop_entry(memory.key)
         _relink(source.store, links.in_source, change.put_back, set(names))
@@ -169,7 +169,7 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
     other = opener(name)
     partner = _partner(other, token) if other is not None else None
     if other is None or partner is None:
-        if _adds(asked.commit):
+        if _adds(asked.commit) and not (other and _holds_still(other, asked.commit)):
             raise MemoryNotFound(
                 f"the place that {', '.join(_adds(asked.commit))} came from is not here any more",
                 remedy="`memdir forget` deletes a memory",
@@ -185,6 +185,13 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
     for side, commit in sorted(sides, key=lambda one: bool(_adds(one[1]))):
         undo(side, commit.id, more={MOVE: again, OTHER_SIDE: names[id(side)]})
     return asked
+
+
+def _holds_still(store: MemoryStore, commit: Commit) -> bool:
+    """Whether what came with a commit lies on the other side too: the move, or its undoing, was cut short."""
+    told = (one.partition(" < ") for one in commit.trailers.get(MOVED, "").split("; "))
+    before = {new: old.split(" ")[-1] for new, _, old in told}
+    return all(store.read_bytes(before.get(path, path)) is not None for path in _adds(commit))
 
 
 def _adds(commit: Commit) -> list[str]:

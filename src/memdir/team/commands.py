@@ -13,13 +13,13 @@ from memdir.prompts.door import shown_line
 from memdir.settings import settings_files
 from memdir.settings_file import put_setting
 from memdir.share.behind import send_when_quiet
-from memdir.share.conflicts import conflicts_in, resolve
 from memdir.share.judge import NotShared
 from memdir.share.sync import SyncReport
 from memdir.share.team import KINDS, TOKEN, Address
 from memdir.store.memories import find_key
 from memdir.store.scan import age_words
 from memdir.store.shared import proposals_told
+from memdir.team.conflicts import conflicts_in, resolve
 from memdir.team.joining import (
     Joined,
     Others,

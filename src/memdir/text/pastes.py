@@ -383,16 +383,12 @@ def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
         if under_way:
             pieces = [("reported", spoken)]
         yield from pieces
-        under_way = under_way or (len(pieces) > 1 and pieces[-1][0] != "own") or _asks_about(spoken)
+        is_asked = bool(_QUESTION.search(spoken)) and _has("this-text", spoken) and _has("source", spoken)
+        under_way = under_way or (len(pieces) > 1 and pieces[-1][0] != "own") or is_asked
 
 
 def _is_personal(sentence: str) -> bool:
     return bool(_QUESTION.search(sentence)) or _has("first-person", sentence)
-
-
-def _asks_about(sentence: str) -> bool:
-    """Whether a sentence asks something of the text that follows: "does this prompt work?"."""
-    return bool(_QUESTION.search(sentence)) and _has("this-text", sentence) and _has("source", sentence)
 
 
 def _is_long(found: re.Match[str]) -> bool:

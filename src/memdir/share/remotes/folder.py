@@ -3,33 +3,38 @@
 There is no lock that all would respect, no time that could be compared, and no order in which files arrive. So each
 file has one writer: texts are named by what they hold, and every member keeps a list of its own writes, each with
 the writes that it had seen (ADR 0067). Two writes that had not seen each other are merged by everybody alike.
+
+What the lists said is kept on this machine: one that is half copied, locked or set back counts as it was. A memory of
+which a text is still on its way is left alone until it is there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from memdir.disk.atomic import write_project_file
+from memdir.disk.atomic import make_folder, write_bytes_atomic, write_project_file
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
 from memdir.share.merge import beside
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of
+from memdir.share.remote import GONE, HEX, Delta, Manifest, PushResult, Reason, Version, digest_of, is_digest
 from memdir.store.merge import merge_bytes
 
 MARK = "memdir-team.json"  # says that the folder is one of ours
 _MARKED = b'{"format": 1, "what": "memories of a team, kept by memdir"}\n'
 MEMBERS, TEXTS = "members", "texts"
+COPIED = "Wait until it is copied; where it stays as it is, delete it, and what lies here is given again"
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
+MAX_KEPT_BYTES = 64 << 20
 MAX_MEMBERS = 1_000
 MAX_TEXT_BYTES = 1 << 20
-_HEX = frozenset("0123456789abcdef")
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
+Lists = dict[str, dict[str, "Write"]]  # by member and key
 
 
 @dataclass(frozen=True)
@@ -50,46 +55,56 @@ class Head:
 
     version: Version
     clock: Clock
-    text: bytes = b""
+    text: bytes | None = None  # None where nobody had to read it
+    late: frozenset[str] = frozenset()  # the digests of its newest texts, where not all of them are there yet
+    earlier: frozenset[str] = frozenset()  # digests of texts that it had, as far as the lists tell
 
 
 class FolderRemote:
-    """A team in a folder. `member` is this machine's own id there, `name` the person's."""
+    """A team in a folder. `member` is this machine's own id there, `name` the person's, `kept` the file in which this
+    machine keeps what the lists said."""
 
-    def __init__(self, folder: str, *, member: str, name: str = "") -> None:
+    def __init__(self, folder: str, *, member: str, name: str = "", kept: str = "") -> None:
         self.folder = folder
         self._member = member
         self._name = name
+        self._kept = kept
+        self.reads = 0  # files of the folder that were opened
 
     def pull(self, known: Manifest) -> Delta:
-        heads = self._heads()
-        changed = {key: head for key, head in heads.items() if head.version.digest != known.digest(key)}
+        heads = self._heads(known)[0]
+        deleted = {key for key, digest in known.strays.items() if key in heads and digest in heads[key].earlier}
+        changed = {
+            key: head.version
+            for key, head in heads.items()
+            if not head.late and (head.version.digest != known.digest(key) or key in deleted)
+        }
         living = {key for key, version in known.versions.items() if not version.is_gone}
-        return Delta(
-            {key: head.version for key, head in changed.items()},
-            {key: head.text for key, head in changed.items() if not head.version.is_gone},
-            missing=frozenset(living - heads.keys()),
-        )
+        lost = {key for key in living if key not in heads or known.digest(key) in heads[key].late}
+        texts = {key: heads[key].text or b"" for key, version in changed.items() if not version.is_gone}
+        return Delta(changed, texts, missing=frozenset(lost))
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Others may write at this very moment: then both writes stand, and every pull merges them."""
-        heads = self._heads()
+        heads, lists = self._heads(expected)
+        writes = dict(lists.get(self._member, {}))
         refused: dict[str, Reason] = {}
         accepted: dict[str, Version] = {}
-        writes = dict(self._read_list(self._member))
         for key, version in delta.versions.items():
-            head = heads.get(key)
-            stands = head.version.digest if head else GONE
-            if stands not in (expected.digest(key), version.digest):
+            head = heads.get(key, Head(Version(GONE), {}))
+            stands = head.version.digest
+            own = writes[key].version.digest if key in writes else GONE
+            is_stale = not head.late and stands not in (expected.digest(key), version.digest)
+            if is_stale or head.late - {own, version.digest}:
                 refused[key] = "conflict"
                 continue
-            if stands != version.digest:
-                clock = dict(head.clock) if head else {}
-                clock[self._member] = clock.get(self._member, 0) + 1
+            if head.late or stands != version.digest:
+                clock = {**head.clock, self._member: head.clock.get(self._member, 0) + 1}
                 writes[key] = Write(version, clock, stands)
             accepted[key] = version
         texts = {key: delta.texts[key] for key, version in accepted.items() if not version.is_gone}
         self._store(texts, writes)
+        self._keep({**lists, self._member: writes})
         return PushResult(accepted, refused)
 
     def close(self) -> None:
@@ -97,37 +112,43 @@ class FolderRemote:
 
     # What the lists say
 
-    def _heads(self) -> dict[str, Head]:
-        """The memories as all the writes that can be seen make them."""
+    def _heads(self, known: Manifest) -> tuple[dict[str, Head], Lists]:
+        """The memories as all the writes that can be seen make them, and these writes. No text is read that is
+        `known`."""
+        lists, there = self._lists()
         writes: dict[str, list[Write]] = {}
-        for member in self._members():
-            for key, write in self._read_list(member):
+        for own in lists.values():
+            for key, write in own.items():
                 writes.setdefault(key, []).append(write)
         heads: dict[str, Head] = {}
         second: list[tuple[str, Write, bytes]] = []
-        for key, known in sorted(writes.items()):
-            self._merge(key, _newest(known), heads, second)
+        for key, all_writes in sorted(writes.items()):
+            head = self._merge(key, _newest(all_writes), known.digest(key), there, second)
+            earlier = {digest for write in all_writes for digest in (write.base, write.version.digest)} - {GONE}
+            heads[key] = replace(head, earlier=frozenset(earlier))
         for key, write, text in second:
-            _put_beside(key, write, text, heads)
-        return heads
+            self._put_beside(key, write, text, heads)
+        return heads, lists
 
     def _merge(
-        self, key: str, writes: list[Write], heads: dict[str, Head], second: list[tuple[str, Write, bytes]]
-    ) -> None:
+        self, key: str, writes: list[Write], known: str, there: set[str], second: list[tuple[str, Write, bytes]]
+    ) -> Head:
         """One version of writes that had not seen each other: an edit outlives a deletion, changes to different lines
         are put together, and a text that does not fit goes beside."""
         clock: dict[str, int] = {}
         for write in writes:
             clock |= {member: max(count, clock.get(member, 0)) for member, count in write.clock.items()}
-        texts = {write.version.digest: self._text(write.version.digest) for write in writes}
-        living = [write for write in writes if texts[write.version.digest] is not None]
+        living = sorted((write for write in writes if not write.version.is_gone), key=_order)
         if not living:
-            if all(write.version.is_gone for write in writes):
-                heads[key] = Head(min(writes, key=_order).version, clock)
-            return  # else its texts are still on their way
-        first, *others = sorted(living, key=_order)
-        text = texts[first.version.digest] or b""
-        for other in others:
+            return Head(min(writes, key=_order).version, clock)
+        digests, version = {write.version.digest for write in living}, living[0].version
+        if digests == {known} and known in there:
+            return Head(version, clock)
+        texts = {digest: self._text(digest) for digest in digests & there}
+        if None in texts.values() or texts.keys() != digests:
+            return Head(version, clock, late=frozenset(digests))
+        text = texts[version.digest] or b""
+        for other in living[1:]:
             theirs, base = texts[other.version.digest] or b"", self._text(other.base)
             merged = merge_bytes(base, text, theirs) if base is not None else None
             merged = text if text == theirs else merged
@@ -135,34 +156,79 @@ class FolderRemote:
                 second.append((key, other, theirs))
             else:
                 text = merged
-        version = first.version
         if digest_of(text) != version.digest:
             version = Version(digest_of(text), version.author, max(write.version.saved for write in living))
-        heads[key] = Head(version, clock, text)
+        return Head(version, clock, text)
+
+    def _put_beside(self, key: str, write: Write, text: bytes, heads: dict[str, Head]) -> None:
+        """Give a text that did not fit a place of its own, unless somebody who had seen it has settled that."""
+
+        def read(name: str) -> bytes | None:
+            head = heads.get(name)
+            return None if head is None or head.version.is_gone else head.text or self._text(head.version.digest)
+
+        name, data = beside(key, text, read)
+        head = heads.get(name)
+        if head is None or (head.version.is_gone and not Write(head.version, head.clock).has_seen(write)):
+            clock = {**write.clock, **(head.clock if head else {})}
+            heads[name] = Head(Version(digest_of(data), write.version.author), clock, data)
+
+    def _lists(self) -> tuple[Lists, set[str]]:
+        """What every member has written, as far as it could ever be read; and the texts that all can find."""
+        names, kept = self._members(), self._read_kept()
+        found: Lists = {}
+        for member in sorted({*names, *kept}):
+            now = self._read_list(member) if member in names else None
+            found[member] = _later(kept.get(member, {}), now or {})
+            if member == self._member and found[member] != now:
+                if now is None and member in names and not found[member]:
+                    path = f"{self.folder}/{MEMBERS}/{member}.json"
+                    raise RemoteError(f"{path}, our own list, cannot be read", remedy=COPIED)
+                self._store({}, found[member])
+        if found != kept:
+            self._keep(found)
+        away = found.keys() - {*names, self._member}  # of what only these tell, nobody new would hear
+        heard, unheard = (
+            {one.version.digest for name in part for one in found[name].values()}
+            for part in (found.keys() - away, away)
+        )
+        return found, self._names(TEXTS) - (unheard - heard)
+
+    def _keep(self, lists: Lists) -> None:
+        told = {member: {key: _told(one) for key, one in own.items()} for member, own in lists.items()}
+        if self._kept:
+            make_folder(os.path.dirname(self._kept))
+            write_bytes_atomic(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
+
+    def _read_kept(self) -> Lists:
+        found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"") if self._kept else None
+        told = found.get("members") if isinstance(found, dict) and found.get("folder") == self.folder else None
+        return {name: _writes(own) for name, own in told.items() if _is_id(name)} if isinstance(told, dict) else {}
 
     def _members(self) -> list[str]:
+        names = sorted(name.removesuffix(".json") for name in self._names(MEMBERS) if name.endswith(".json"))
+        return [name for name in names if _is_id(name)][:MAX_MEMBERS]
+
+    def _names(self, part: str) -> set[str]:
         try:
-            with held_folder(self.folder, MEMBERS) as held:
-                names = sorted(name.removesuffix(".json") for name in os.listdir(held) if name.endswith(".json"))
+            with held_folder(self.folder, part) as held:
+                return set(os.listdir(held))
         except FileNotFoundError:
             self._require_mark()
-            return []
+            return set()
         except OSError as error:
             raise self._offline(error) from error
         except PathEscape as error:
             raise RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy) from error
-        return [name for name in names if _is_id(name)][:MAX_MEMBERS]
 
-    def _read_list(self, member: str) -> Iterator[tuple[str, Write]]:
-        data = self._read(MEMBERS, f"{member}.json", MAX_LIST_BYTES)
-        found = decode(data or b"")
+    def _read_list(self, member: str) -> dict[str, Write] | None:
+        """None for one that cannot be read now."""
+        found = decode(self._read(MEMBERS, f"{member}.json", MAX_LIST_BYTES) or b"")
         told = found.get("memories") if isinstance(found, dict) else None
-        for key, one in told.items() if isinstance(told, dict) else ():
-            if isinstance(key, str) and isinstance(one, dict) and is_key(key):
-                yield key, _write(one)
+        return _writes(told) if isinstance(told, dict) else None
 
     def _text(self, digest: str) -> bytes | None:
-        if len(digest) != 64 or not _HEX.issuperset(digest):
+        if not is_digest(digest):
             return None
         data = self._read(TEXTS, digest, MAX_TEXT_BYTES)
         return data if data is not None and digest_of(data) == digest else None
@@ -172,38 +238,36 @@ class FolderRemote:
     def _store(self, texts: Mapping[str, bytes], writes: Mapping[str, Write]) -> None:
         """Texts first: a list never tells of one that is not there."""
         told = {"id": self._member, "name": self._name, "memories": {key: _told(one) for key, one in writes.items()}}
+        data = encode(told).encode("utf-8", "replace") + b"\n"
+        if len(data) > MAX_LIST_BYTES:
+            raise RemoteError(f"this machine's list in {self.folder} would be larger than anybody reads", kind="broken")
         try:
-            for data in texts.values():
-                digest = digest_of(data)
-                if self._text(digest) is None:
-                    self._put(TEXTS, digest, data)
-            self._put(MEMBERS, f"{self._member}.json", encode(told).encode("utf-8", "replace") + b"\n")
+            for text in texts.values():
+                if self._text(digest_of(text)) is None:
+                    self._put(TEXTS, digest_of(text), text)
+            self._put(MEMBERS, f"{self._member}.json", data)
         except DiskError as error:
             raise RemoteError(f"{self.folder} cannot be written to: {error.message}", remedy=error.remedy) from error
 
     def create(self) -> None:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
+        mark, remedy = os.path.join(self.folder, MARK), "Name an empty folder, or the one that your teammates use"
         try:
-            if os.listdir(self.folder) and not os.path.lexists(os.path.join(self.folder, MARK)):
-                raise RemoteError(
-                    f"{self.folder} is not empty, and holds no team",
-                    kind="broken",
-                    remedy="Name an empty folder, or the one that your teammates use",
-                )
-            if not os.path.lexists(os.path.join(self.folder, MARK)):
-                write_project_file(os.path.join(self.folder, MARK), _MARKED)
+            if os.listdir(self.folder) and not os.path.lexists(mark):
+                raise RemoteError(f"{self.folder} is not empty, and holds no team", kind="broken", remedy=remedy)
+            if not os.path.lexists(mark):
+                write_project_file(mark, _MARKED)
         except (OSError, DiskError) as error:
             raise self._offline(error) from error
 
     def _require_mark(self) -> None:
         """A folder that is empty may be one that is not mounted now: it is not a team that lost everything."""
         if not os.path.lexists(os.path.join(self.folder, MARK)):
-            raise RemoteError(
-                f"{self.folder} holds no team now",
-                remedy="Mount it, or wait until it is copied; `memdir join` makes one",
-            )
+            remedy = "Mount it, or wait until it is copied; `memdir join` makes one"
+            raise RemoteError(f"{self.folder} holds no team now", remedy=remedy)
 
     def _read(self, part: str, name: str, max_bytes: int) -> bytes | None:
+        self.reads += 1
         try:
             with held_folder(self.folder, part) as held:
                 return read_if_plain(os.path.join(held, name), max_bytes)
@@ -226,14 +290,11 @@ class FolderRemote:
         return RemoteError(f"{self.folder} cannot be reached: {why}", remedy="What you changed waits here until it can")
 
 
-def _put_beside(key: str, write: Write, text: bytes, heads: dict[str, Head]) -> None:
-    """Give a text that did not fit a place of its own, unless somebody who had seen it has settled that."""
-    living = {name: head for name, head in heads.items() if not head.version.is_gone}
-    name, data = beside(key, text, lambda one: living[one].text if one in living else None)
-    head = heads.get(name)
-    if head is None or (head.version.is_gone and not Write(head.version, head.clock).has_seen(write)):
-        clock = {**write.clock, **(head.clock if head else {})}
-        heads[name] = Head(Version(digest_of(data), write.version.author), clock, data)
+def _later(kept: Mapping[str, Write], now: Mapping[str, Write]) -> dict[str, Write]:
+    """What a member has written, by what was read once and what is read now: a list that was set back takes nothing
+    back."""
+    back = {key: one for key, one in kept.items() if key in now and now[key] not in (one, *_newest([one, now[key]]))}
+    return {**kept, **now, **back}
 
 
 def _newest(writes: list[Write]) -> list[Write]:
@@ -247,20 +308,21 @@ def _order(write: Write) -> tuple[str, str, float]:
 
 
 def _is_id(name: str) -> bool:
-    return 8 <= len(name) <= 64 and _HEX.issuperset(name)
+    return 8 <= len(name) <= 64 and HEX.issuperset(name)
+
+
+def _writes(told: object) -> dict[str, Write]:
+    found = told.items() if isinstance(told, dict) else ()
+    return {key: _write(one) for key, one in found if isinstance(key, str) and isinstance(one, dict) and is_key(key)}
 
 
 def _write(told: Mapping[str, object]) -> Write:
-    digest, base, author = (
-        value if isinstance(value := told.get(name), str) else "" for name in ("digest", "base", "by")
-    )
+    texts = {name: value for name, value in told.items() if isinstance(value, str)}
     saved, clock = told.get("saved"), told.get("seen")
     counts = clock.items() if isinstance(clock, dict) else ()
-    return Write(
-        Version(digest, author, float(saved) if isinstance(saved, int | float) else 0.0),
-        {str(member): count for member, count in counts if isinstance(count, int) and count > 0},
-        base,
-    )
+    seen = {str(member): count for member, count in counts if isinstance(count, int) and count > 0}
+    when = float(saved) if isinstance(saved, int | float) else 0.0
+    return Write(Version(texts.get("digest", GONE), texts.get("by", ""), when), seen, texts.get("base", GONE))
 
 
 def _told(write: Write) -> dict[str, object]:

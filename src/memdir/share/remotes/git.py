@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 
 from memdir.disk.atomic import delete_file
 from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_object
@@ -88,7 +88,8 @@ class GitRemote:
     def _fitting(self, delta: Delta, expected: Manifest) -> dict[str, Version]:
         """The versions whose keys stand in the tree as they are expected to, or as they are to be."""
         blobs, refused = self._listing(expected.revision) if expected.revision else ({}, {})
-        stand = {key: digest_of(data) for key, data in self._texts(_only(blobs, delta.versions)).items()}
+        wanted = {key: blobs[key] for key in blobs.keys() & delta.versions.keys()}
+        stand = {key: digest_of(data) for key, data in self._texts(wanted).items()}
         return {
             key: version
             for key, version in delta.versions.items()
@@ -107,11 +108,8 @@ class GitRemote:
                 return
         except HistoryError as error:
             raise RemoteError(f"what was fetched cannot be read: {error.message}", kind="broken") from error
-        raise RemoteError(
-            "that repository holds other things than a team's memories",
-            kind="broken",
-            remedy=f"Make an empty repository for the team, without a README; or put {MARK} into this one by git",
-        )
+        remedy = f"Make an empty repository for the team, without a README; or put {MARK} into this one by git"
+        raise RemoteError("that repository holds other things than a team's memories", kind="broken", remedy=remedy)
 
     def _is_ours(self, head: str) -> bool:
         self._network.fetch(BRANCH, known="")
@@ -198,10 +196,6 @@ class GitRemote:
         saved = [f"{_SAVED}{version.saved:.3f} {key}" for key, version in sorted(versions.items())]
         head = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
         return "\n".join([*head, "", f"{', '.join(keys[:3])}{more}", "", *saved, ""]).encode()
-
-
-def _only(blobs: Mapping[str, str], keys: Container[str]) -> dict[str, str]:
-    return {key: name for key, name in blobs.items() if key in keys}
 
 
 def _saved_in(message: str) -> dict[str, float]:

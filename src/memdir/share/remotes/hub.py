@@ -6,9 +6,9 @@ import http.client
 import json
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
@@ -24,34 +24,26 @@ MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_REASONS: dict[str, Reason] = {
-    "conflict": "conflict",
-    "cap": "cap",
-    "same-name": "path",
-    "too-large": "too_large",
-    "secret": "secret",
-    "path": "path",
-    "private": "private",
-    "not-text": "not_text",
-    "rate": "rate",
-    "not-allowed": "not_allowed",
-}
+_REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Reason)} | {"same-name": "path"}
 
 
-@dataclass(frozen=True)
-class TeamProposal:
-    """What the team's nightly dream would change in one go, until a member says yes or no."""
+@dataclass
+class _Listing:
+    """What a hub says of its entries after a revision: versions and their own revisions by key, texts, and the rest."""
 
-    id: int
-    reason: str
-    created: float
-    changes: Mapping[str, str | None]  # a file's new text; None: it goes
+    versions: dict[str, Version] = field(default_factory=dict)
+    revisions: dict[str, int] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    refused: dict[str, Reason] = field(default_factory=dict)
+    purged: dict[str, None] = field(default_factory=dict)
+    revision: int = 0
+    restored: int = 0  # the last revision of the backup that it was brought back from; 0 where it never was
 
 
 class HubRemote:
     """One team of a hub. The token tells who we are, and goes into no URL and no message."""
 
-    def __init__(self, url: str, *, team: str = "", token: str, author: str = "") -> None:
+    def __init__(self, url: str, *, team: str = "", token: str) -> None:
         self._parts = urlsplit(url)
         if self._parts.scheme not in ("https", "http") or not self._parts.hostname or self._parts.username:
             raise RemoteError(f"{url!r} is no address of a hub", kind="broken", remedy="Use https://host")
@@ -59,7 +51,6 @@ class HubRemote:
             raise RemoteError("a hub is talked to by https only", kind="broken", remedy="Use https://host")
         self._team = team
         self._token = token
-        self._author = author
         self._connection: http.client.HTTPConnection | None = None
         self.requests = 0  # that were made
 
@@ -68,57 +59,68 @@ class HubRemote:
         return self._json("GET", "/v1/me")
 
     def pull(self, known: Manifest) -> Delta:
-        since = int(known.revision) if known.revision.isdecimal() else 0
-        head = {"If-None-Match": f'"r{since}"'} if since else {}
-        versions: dict[str, Version] = {}
-        texts: dict[str, bytes] = {}
-        refused: dict[str, Reason] = {}
-        purged: dict[str, None] = {}
-        at = since
-        for _ in range(MAX_PAGES):
-            status, answer = self._ask("GET", f"{self._path}/entries?since={at}&limit={PAGE}&content=1", headers=head)
-            if status == 304:
-                return Delta(revision=known.revision)
-            for one in _list(answer, "entries"):
-                self._take(one, known, versions, texts, refused)
-            purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
-            at, head = _number(answer, "revision"), {}
-            if answer.get("more") is not True:
-                break
-        living = {key for key, version in known.versions.items() if not version.is_gone}
-        absent = living - texts.keys() if not since else set()
-        is_new = at < since or (not since and not texts)  # another hub, or one that was set back: nothing was deleted
-        if not is_new:
-            versions |= {key: Version(GONE) for key in absent if key not in versions and key not in refused}
-        missing, left = frozenset(absent if is_new else ()), tuple(filter(None, purged))
-        return Delta(versions, texts, str(at), missing=missing, refused=refused, purged=left)
+        since, restored = _numbers(known.revision)
+        listed = self._listed(since)
+        if since and listed.revision == since:
+            return Delta(revision=known.revision)
+        is_back = since > 0 and (listed.revision < since or listed.restored != restored)
+        listed = self._listed(0) if is_back else listed
+        differ = {key: one for key, one in listed.versions.items() if one.digest != known.digest(key)}
+        older, missing = dict[str, Version](), set[str]()
+        if is_back:  # what is older there than here is given again; where nobody can tell, both texts are kept
+            last = min(since, listed.restored)
+            older = {key: differ.pop(key) for key in list(differ) if listed.revisions[key] <= last}
+            missing = {key for key in differ if known.digest(key) and not self._had(key, known.digest(key))}
+        if is_back or not since:
+            told = listed.versions.keys() | listed.refused.keys()
+            missing |= {key for key, one in known.versions.items() if not one.is_gone and key not in told}
+            gone = {key for key in known.strays.keys() & listed.versions.keys() if listed.versions[key].is_gone}
+            differ |= {key: listed.versions[key] for key in gone if self._had(key, known.strays[key])}
+        revision, purged = f"{listed.revision}/{listed.restored}", tuple(filter(None, listed.purged))
+        return Delta(differ, listed.texts, revision, frozenset(missing), older, listed.refused, purged)
 
-    def _take(
-        self,
-        told: Mapping[str, Any],
-        known: Manifest,
-        versions: dict[str, Version],
-        texts: dict[str, bytes],
-        refused: dict[str, Reason],
-    ) -> None:
+    def _had(self, key: str, digest: str) -> bool:
+        """Whether a memory once had this very text there, as the log tells."""
+        told = self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}")
+        return any(one.get("etag") == digest for one in _list(told, "versions"))
+
+    def _listed(self, since: int) -> _Listing:
+        """What changed after a revision; after none, all that is there, and what was deleted."""
+        found, head = _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
+        found.revision, at = since, since
+        for _ in range(MAX_PAGES):
+            path = f"{self._path}/entries?since={at}&limit={PAGE}&content=1&deleted=1"
+            status, answer = self._ask("GET", path, headers=head)
+            if status == 304:
+                return found
+            for one in _list(answer, "entries"):
+                self._take(one, found)
+            found.purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
+            if not isinstance(answer.get("revision"), int):
+                break
+            found.revision = at = _number(answer, "revision")
+            found.restored, head = _number(answer, "restored"), {}
+            if answer.get("more") is not True:
+                return found
+        raise RemoteError(f"{self._parts.netloc} answers no hub's answer", kind="broken")
+
+    def _take(self, told: Mapping[str, Any], found: _Listing) -> None:
         key, etag, content = told.get("key"), told.get("etag"), told.get("content")
         if not isinstance(key, str) or not is_key(key):
-            refused[str(key)] = "path"
+            found.refused[str(key)] = "path"
             return
-        author, saved = _name(told.get("by")), _seconds(told.get("saved"))
+        author, saved = _name(told.get("by")), seconds_of(told.get("saved"))
         if told.get("deleted") is True:
-            versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
-            texts.pop(key, None)
+            found.versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
         elif isinstance(content, str) and isinstance(etag, str):
-            texts[key] = content.encode("utf-8", "replace")
-            versions[key] = Version(etag, author, saved)
-        if key in versions and versions[key].digest == known.digest(key):
-            versions.pop(key)  # a write of our own comes back
+            found.texts[key] = content.encode("utf-8", "replace")
+            found.versions[key] = Version(etag, author, saved)
+        found.revisions[key] = _number(told, "revision")
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         accepted: dict[str, Version] = {}
         refused: dict[str, Reason] = {}
-        revision, written = expected.revision, 0
+        (since, restored), written = _numbers(expected.revision), 0
         for keys in _batches(delta):
             changes = [_change(key, delta, expected) for key in keys]
             answer = self._json("POST", f"{self._path}/batch", {"changes": changes})
@@ -129,24 +131,20 @@ class HubRemote:
                     written += 1
                 elif key in delta.versions:
                     refused[key] = _reason(one)
-            last = _number(answer, "revision")
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
-            revision = str(last) if revision.isdecimal() and last == int(revision) + len(keys) else revision
-        return PushResult(accepted, refused, revision if written == len(delta.versions) else expected.revision)
+            since += len(keys) if expected.revision and _number(answer, "revision") == since + len(keys) else 0
+        is_whole = expected.revision and written == len(delta.versions)
+        return PushResult(accepted, refused, f"{since}/{restored}" if is_whole else expected.revision)
 
     def wait(self, revision: str) -> bool:
         """Wait until somebody wrote, no longer than one request may take; whether somebody did."""
-        since = int(revision) if revision.isdecimal() else 0
+        since = _numbers(revision)[0]
         told = self._json("GET", f"{self._path}/changes?since={since}&wait={WAIT_SECONDS}")
         return _number(told, "revision") > since
 
-    def count_proposals(self) -> int:
-        """How many wait for a member's yes or no."""
-        return len(_list(self._json("GET", f"{self._path}/proposals?content=0"), "proposals"))
-
-    def proposals(self) -> list[TeamProposal]:
-        found = _list(self._json("GET", f"{self._path}/proposals"), "proposals")
-        return [one for one in map(_proposal, found) if one.id and one.changes]
+    def proposals(self, *, with_texts: bool = True) -> list[dict[str, Any]]:
+        """What the team's nightly dream would change, as it waits for a member's yes or no."""
+        return _list(self._json("GET", f"{self._path}/proposals{'' if with_texts else '?content=0'}"), "proposals")
 
     def decide(self, proposal: int, decision: Literal["accept", "reject"]) -> None:
         self._json("POST", f"{self._path}/proposals/{proposal}", {"decision": decision})
@@ -166,12 +164,7 @@ class HubRemote:
         return self._ask(method, path, body)[1]
 
     def _ask(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, object] | None = None,
-        *,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, dict[str, Any]]:
         data = json.dumps(body).encode() if body is not None else None
         fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}", **(headers or {})}
@@ -204,10 +197,11 @@ class HubRemote:
                 if is_kept and attempt == 0:
                     continue
                 why = getattr(error, "strerror", "") or type(error).__name__
-                raise RemoteError(
+                told, remedy = (
                     f"{self._parts.netloc} cannot be reached: {why}",
-                    remedy="What you changed waits here until it can",
-                ) from error
+                    "What you changed waits here until it can",
+                )
+                raise RemoteError(told, remedy=remedy) from error
             if len(content) > MAX_ANSWER_BYTES:
                 raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
             return response.status, content
@@ -216,9 +210,8 @@ class HubRemote:
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(
-                host, port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
-            )
+            trust = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=trust)
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
 
     def _failure(self, status: int, answer: Mapping[str, Any]) -> RemoteError:
@@ -253,21 +246,6 @@ def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
     return {**told, "op": "put", "content": delta.texts[key].decode("utf-8")}
 
 
-def _proposal(told: Mapping[str, Any]) -> TeamProposal:
-    """One that changes several files lists them; one that changes a single file may be that change."""
-    changes = {}
-    for one in _list(told, "changes") or [dict(told)]:
-        key, content = one.get("key"), one.get("content")
-        is_text = isinstance(content, str)
-        if not isinstance(key, str) or not is_key(key) or is_text != (one.get("op") == "put"):
-            return TeamProposal(0, "", 0.0, {})  # what cannot be shown is not asked about
-        changes[key] = content
-    reason = told.get("reason")
-    return TeamProposal(
-        _number(told, "id"), reason if isinstance(reason, str) else "", _seconds(told.get("created")), changes
-    )
-
-
 def _reason(result: Mapping[str, Any]) -> Reason:
     error = result.get("error")
     kind = error.get("kind") if isinstance(error, dict) else None
@@ -275,6 +253,12 @@ def _reason(result: Mapping[str, Any]) -> Reason:
         return _REASONS[kind]
     by_status: dict[int, Reason] = {412: "conflict", 413: "too_large", 429: "rate"}
     return by_status.get(_number(result, "status"), "not_allowed")
+
+
+def _numbers(revision: str) -> tuple[int, int]:
+    """The revision that a note knows of, and from which backup the hub had been brought back by then."""
+    since, _, restored = revision.partition("/")
+    return int(since) if since.isdecimal() else 0, int(restored) if restored.isdecimal() else 0
 
 
 def _name(who: object) -> str:
@@ -292,7 +276,7 @@ def _number(answer: Mapping[str, Any], name: str) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
-def _seconds(told: object) -> float:
+def seconds_of(told: object) -> float:
     try:
         return datetime.fromisoformat(told).timestamp() if isinstance(told, str) else 0.0
     except (ValueError, OverflowError, OSError):

@@ -1,0 +1,188 @@
+"""A folder whose files arrive in any order, half, late, never: nobody goes back to an older text (E4, E7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdir.share.remote import digest_of
+from memdir.share.remotes.folder import FolderRemote
+from tests.share.conftest import Team
+from tests.share.remotes import Member, memory_text
+from tests.share.test_not_taken_in import edit
+from tests.share.test_sync import BODY, forget, in_step, shared
+
+
+@pytest.fixture
+def kind() -> str:
+    return "folder"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "remote"
+
+
+def list_of(folder: Path, member: Member) -> Path:
+    assert isinstance(member.remote, FolderRemote)
+    return folder / "members" / f"{member.remote._member}.json"
+
+
+def text_of(folder: Path, member: Member, key: str) -> Path:
+    return folder / "texts" / digest_of(member.read(key).encode())
+
+
+def test_an_edit_whose_text_comes_late_is_not_taken_as_seen(team: Team, folder: Path) -> None:
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, a=memory_text("a", BODY))
+    of_ann = list_of(folder, ann)
+    before = of_ann.read_bytes()
+    edit(ann, "a.md", "First line", "Ann's words")
+    ann.sync()
+    after, text = of_ann.read_bytes(), text_of(folder, ann, "a.md")
+    of_ann.write_bytes(before)  # Bob's copy of the folder does not have it yet
+    edit(bob, "a.md", "Third line", "Bob's words")
+    bob.sync()
+    of_ann.write_bytes(after)
+    late = text.read_bytes()
+    text.unlink()
+    assert cleo.sync().taken == []
+    edit(cleo, "a.md", "Second line", "Cleo's words")
+    report = cleo.sync()
+    assert (report.sent, report.reason, report.waiting) == ([], "conflict", ["a.md"])
+    text.write_bytes(late)
+    files = in_step(cleo, bob, ann)
+    assert all(f"{name}'s words" in files["a.md"] for name in ("Ann", "Bob", "Cleo")) and len(files) == 1
+
+
+def test_a_list_that_comes_before_its_text_makes_nobody_send_an_older_one(team: Team, folder: Path) -> None:
+    ann, cleo = team("ann", "cleo")
+    shared(ann, cleo, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    edit(ann, "a.md", "First line", "Ann's words")
+    ann.sync()
+    text = text_of(folder, ann, "a.md")
+    late = text.read_bytes()
+    for part in (b"", late[:10], None):
+        text.unlink() if part is None else text.write_bytes(part)
+        report = cleo.sync()
+        assert (report.sent, report.taken, report.sent_deletions) == ([], [], [])
+    text.write_bytes(late)
+    files = in_step(ann, cleo)
+    assert sorted(files) == ["a.md", "b.md"] and "Ann's words" in files["a.md"]
+
+
+@pytest.mark.parametrize("what", ["half", "empty", "absent", "older"])
+def test_a_list_that_is_damaged_takes_nobody_back(team: Team, folder: Path, what: str) -> None:
+    """Neither one's own, which is written anew, nor another's, which counts as it was."""
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, **{name: memory_text(name, BODY) for name in "abc"})
+    edit(bob, "a.md", "First line", "Bob's words")
+    edit(bob, "b.md", "First line", "Bob's words")
+    in_step(ann, bob, cleo)
+    path = list_of(folder, ann)
+    older = path.read_bytes()
+    edit(ann, "a.md", "Bob's words", "Ann's later words")
+    in_step(ann, bob, cleo)
+    forget(ann, "b.md")
+    in_step(ann, bob, cleo)
+    whole = path.read_bytes()
+    if what == "absent":
+        path.unlink()
+    else:
+        path.write_bytes({"half": whole[:200], "empty": b"", "older": older}[what])
+    for one in (bob, cleo):
+        report = one.sync()
+        assert (report.deleted, report.sent_deletions, report.conflicts) == ([], [], [])
+        assert "Ann's later words" in one.read("a.md") and "b.md" not in one.files()
+    ann.sync()
+    assert b"b.md" in path.read_bytes(), "what she deleted is in her list again"
+    ann.put("new.md", memory_text("new", "x"))
+    (dan,) = team("dan")
+    files = in_step(ann, bob, cleo, dan)
+    assert sorted(files) == ["a.md", "c.md", "new.md"] and "Ann's later words" in files["a.md"]
+
+
+def test_an_own_list_that_cannot_be_read_is_not_written_over(team: Team, folder: Path) -> None:
+    (ann,) = team("ann")
+    shared(ann, a=memory_text("a", BODY))
+    list_of(folder, ann).write_bytes(b'{"id": "')
+    Path(ann.store.place.team_lists).unlink()
+    ann.put("b.md", memory_text("b", "x"))
+    report = ann.sync()
+    assert report.reason == "offline" and str(list_of(folder, ann)) in report.problem
+    assert list_of(folder, ann).read_bytes() == b'{"id": "' and "b.md" in report.waiting
+    list_of(folder, ann).unlink()  # what it says to do where it stays so
+    (bob,) = team("bob")
+    assert sorted(in_step(ann, bob)) == ["a.md", "b.md"]
+
+
+def test_what_the_folder_has_lost_is_given_again(team: Team, folder: Path) -> None:
+    """A text, and the list of somebody who left: whoever joins later has it all."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"))
+    edit(bob, "b.md", "x", "Bob's words")
+    in_step(ann, bob)
+    text_of(folder, ann, "a.md").unlink()
+    list_of(folder, bob).unlink()
+    ann.sync()
+    (cleo,) = team("cleo")
+    assert sorted(cleo.sync().taken) == ["a.md", "b.md"]
+    assert "Bob's words" in in_step(ann, cleo, bob)["b.md"] and len(ann.files()) == 2
+
+
+def test_one_who_is_alone_goes_on_where_the_own_text_was_lost(team: Team, folder: Path) -> None:
+    (ann,) = team("ann")
+    shared(ann, a=memory_text("a", BODY))
+    text_of(folder, ann, "a.md").unlink()
+    edit(ann, "a.md", "First line", "Ann's words")
+    assert ann.sync().sent == ["a.md"]
+    assert "Ann's words" in ann.read("a.md") and len(ann.files()) == 1
+
+
+def test_a_conflict_that_was_settled_stays_so(team: Team) -> None:
+    """The writes that made it still stand beside each other: who deleted the second text had seen them."""
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    ann.put("a.md", memory_text("a", "Ann's words."))
+    bob.put("a.md", memory_text("a", "Bob's words."))
+    of_ann, of_bob = ann.remote, bob.remote
+    assert isinstance(of_ann, FolderRemote) and isinstance(of_bob, FolderRemote)
+    kept = of_bob._lists
+    of_bob._lists = lambda: ({}, set())  # type: ignore[method-assign] # Bob's copy of the folder is empty still
+    ann.sync()
+    bob.sync()
+    of_bob._lists = kept  # type: ignore[method-assign]
+    files = in_step(ann, bob, cleo)
+    (second,) = set(files) - {"a.md"}
+    forget(cleo, second)
+    assert list(in_step(cleo, ann, bob)) == ["a.md"]
+    (dan,) = team("dan")
+    assert list(in_step(dan, cleo)) == ["a.md"]
+
+
+def test_only_what_differs_is_read(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(20)})
+    bob.put("his.md", memory_text("his", BODY))
+    in_step(ann, bob)
+    remote, lists = bob.remote, 2
+    assert isinstance(remote, FolderRemote)
+    remote.reads = 0
+    bob.sync()
+    assert remote.reads == lists
+    edit(ann, "m7.md", "First", "Ann's")
+    ann.sync()
+    remote.reads = 0
+    assert bob.sync().taken == ["m7.md"] and remote.reads == lists + 1
+    edit(bob, "m8.md", "First", "Bob's")
+    remote.reads = 0
+    assert bob.sync().sent == ["m8.md"] and remote.reads <= 2 * lists + 1
+
+
+def test_a_list_never_becomes_larger_than_anybody_reads(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ann,) = team("ann")
+    monkeypatch.setattr("memdir.share.remotes.folder.MAX_LIST_BYTES", 300)
+    for number in range(5):
+        ann.put(f"m{number}.md", memory_text(f"m{number}", BODY))
+    report = ann.sync()
+    assert report.problem and report.sent == [] and len(report.waiting) == 5
