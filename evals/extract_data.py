@@ -16,9 +16,27 @@ from memdir.model.builtin.extract.messages import lines_from_messages
 from memdir.model.builtin.extract.talk import Existing, Talk
 
 DATA = Path(__file__).parent / "data" / "extract"
-TRAINED = ("written", "xa", "xb", "requests", "c1", "c2", "c3", "c4", "m1", "m2", "m3", "m4", "m5", "m6")
-DEV = ("c1", "c2", "c3", "c4")
-UNREAD = ("c5", "c6")
+TRAINED = (
+    "written",
+    "xa",
+    "xb",
+    "requests",
+    "c1",
+    "c2",
+    "c3",
+    "c4",
+    "c7",
+    "m1",
+    "m2",
+    "m3",
+    "m4",
+    "m5",
+    "m6",
+    "m7",
+    "m8",
+)
+DEV = ("c1", "c2", "c3", "c4", "c7")
+UNREAD = ("c5", "c6", "c8")
 
 Case = dict[str, Any]
 

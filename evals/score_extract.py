@@ -88,7 +88,7 @@ def _count_details(total: Score, case: Mapping[str, Any], written: Sequence[Writ
         updated = [one for one in written if one["action"] == wanted["action"] and ":" in one["action"]]
         for fact in wanted["keep"] if updated else ():
             total.facts += 1
-            total.survived += any(_clean(fact) in _text(one) for one in updated)
+            total.survived += any(_clean(word) in _text(one) for one in updated for word in fact.split("/"))
 
 
 def _matched(case: Mapping[str, Any], written: Sequence[Written]) -> dict[int, int]:

@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 33_497,
     "files without model/builtin": 326,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 5_108,
-    "lines in all": 60_551,  # with 2,000 of the chat, and 1,100 of sub-agents
+    "lines in all": 60_588,  # with 2,000 of the chat, and 1,100 of sub-agents
     "lines of hub": 3_112,  # with what an operator is told and asked before something is erased
     "files in all": 371,
 }

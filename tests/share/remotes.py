@@ -61,9 +61,15 @@ class GitPlace:
     def contents(self) -> Iterator[bytes]:
         yield self._git("-C", self.where, "cat-file", "--batch-all-objects", "--batch", "--unordered")
 
-    def _git(self, *words: str) -> bytes:
+    def run(self, *words: str, stdin: bytes = b"") -> bytes:
+        """Plain git, by somebody who has no memdir."""
+        return self._git(
+            "-C", self.where, "-c", "user.name=Max", "-c", "user.email=max@example.org", *words, stdin=stdin
+        )
+
+    def _git(self, *words: str, stdin: bytes = b"") -> bytes:
         plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-        return subprocess.run(["git", *words], check=True, env=plain, capture_output=True).stdout
+        return subprocess.run(["git", *words], check=True, env=plain, capture_output=True, input=stdin).stdout
 
 
 class HubPlace:

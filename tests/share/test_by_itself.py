@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -10,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
+from memdir.disk.lock import locked
+from memdir.layout import Place
 from memdir.memdir import MemDir
 from memdir.model.scripted import ScriptedModel, says
 from memdir.settings_file import put_setting
-from memdir.share.behind import TeamBehind, note_change, send_when_quiet
-from memdir.share.team import Address
+from memdir.share.behind import TeamBehind, note_change
+from memdir.share.team import Address, member_id
+from memdir.team.commands import _watch as watch
+from memdir.team.commands import send_when_quiet
 from tests.hooks.agents import Agent, wait_for
 from tests.hooks.conftest import MakeAgent, make_agent  # noqa: F401 - a fixture
 from tests.share.remotes import FolderPlace, Member, member, memory_text
@@ -140,3 +145,32 @@ def test_whoever_finds_another_waiting_to_send_leaves_it_to_that_one(project: Pa
     assert sent == [1, 1]
     send_when_quiet(place, send, quiet_seconds=0.0)
     assert sent == [1, 1], "nothing was changed since"
+
+
+def test_a_copy_of_a_home_is_another_writer_in_a_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two writers of one list would take each other's writes away."""
+    first = member_id(Place(str(tmp_path / "one" / "memory")))
+    assert member_id(Place(str(tmp_path / "one" / "memory"))) == first
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    assert member_id(Place(str(tmp_path / "two" / "memory"))) != first
+    monkeypatch.setattr("socket.gethostname", lambda: "another")
+    assert member_id(Place(str(tmp_path / "one" / "memory"))) != first
+
+
+def test_whoever_watches_goes_on_while_another_sync_is_under_way(
+    project: Path, bob: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = joined(project, bob)
+    monkeypatch.setattr("memdir.share.sync.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("memdir.team.commands.WATCH_SECONDS", 0.0)
+    told: list[str] = []
+
+    class Context:
+        def note(self, text: str) -> None:
+            told.append(text)
+            if len(told) == 2:
+                raise KeyboardInterrupt
+
+    with locked(memory.place.team_lock, wait_seconds=1.0), pytest.raises(KeyboardInterrupt):
+        watch(Context(), memory)
+    assert len(told) == 2

@@ -5,6 +5,7 @@ A second by default; a minute with `make test-share`."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -43,20 +44,23 @@ def swapping(folder: Path, outside: Path, aside: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", ["folder"])
-def test_nothing_is_written_or_read_outside(team: Team, place: TeamPlace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("swapped", ["sub", ""])
+def test_nothing_is_written_or_read_outside(team: Team, place: TeamPlace, tmp_path: Path, swapped: str) -> None:
+    """A folder of the team's directory, and that directory itself."""
     ann, bob = team("ann", "bob")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "mine.md").write_text(memory_text("mine", "Nobody's business."))
     for number in range(5):
         (outside / f"m{number}.md").write_text(memory_text("mine", "Nobody's business."))
-    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    shutil.copytree(outside, outside / "sub")
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
     for number in range(5):
         bob.put(f"sub/m{number}.md", memory_text(f"m{number}", "First."))
     bob.sync()
     ann.sync()
     until, rounds, written = time.monotonic() + SECONDS, 0, 0
-    with swapping(ann.root / "sub", outside, tmp_path / "aside"):
+    with swapping(ann.root / swapped, outside, tmp_path / "aside"):
         while time.monotonic() < until:
             rounds += 1
             key = f"sub/m{rounds % 5}.md"
@@ -69,6 +73,6 @@ def test_nothing_is_written_or_read_outside(team: Team, place: TeamPlace, tmp_pa
             if not rounds % 10:
                 with suppress(MemdirError, OSError):
                     ann.sync()
-    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
     assert not any(b"Nobody's business" in data for data in place.contents())
     assert written

@@ -1,4 +1,5 @@
-"""Members who write, delete, rename, lose and forget at random, cut off and killed, with clocks that lie (E4, E5).
+"""Members who write, delete, rename, lose and forget at random, cut off and killed, with clocks that lie, full disks,
+narrow limits and lost notes, over folders whose texts come late and hubs that purge somebody (E4, E5, L2).
 
 At the end all hold the same, every write that was acknowledged or still lay on somebody's disk is there unless somebody
 who had seen it took it out, no byte of a secret is in the remote, and nothing outside `team/` was touched. A short part
@@ -12,6 +13,7 @@ import random
 import shutil
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,20 +21,24 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from memdir.errors import MemdirError, RemoteError
+from memdir.errors import DiskError, MemdirError, RemoteError
+from memdir.share.judge import TeamCaps
 from memdir.share.known import KnownTeam
 from memdir.share.local import read_local
 from memdir.share.remote import Delta, Manifest, PushResult, Remote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
+from memdir.store.store import ChangeSet
 from tests.security.fakes import github_token
 from tests.share.conftest import KINDS, MakePlace
-from tests.share.remotes import Member, TeamPlace, member, memory_text
+from tests.share.remotes import FolderPlace, HubPlace, Member, TeamPlace, member, memory_text
 
 ALL = os.environ.get("SHARE_TESTS") == "all"
 MEMBERS = ("ann", "bob", "cleo", "dan", "eve") if ALL else ("ann", "bob", "cleo")
 STEPS, EXAMPLES = (200, 5) if ALL else (25, 1)
 LEAK = "leak.md"  # it never leaves
+LEAVER, THEIRS, SAID = "zed", "zed.md", "What Zed said."  # somebody who is purged, where a hub can do that
+NARROW = TeamCaps(entry_bytes=150)  # a name and a line
 NAMES = ("deploys.md", "Deploys.md", "tests.md", "sub/redis.md", "freeze.md", "müller.md")
 DAY = 86_400
 
@@ -80,7 +86,12 @@ class RandomTeam(RuleBasedStateMachine):
         self.removed: set[str] = set()
         self.acknowledged: set[str] = set()
         self.number = 0
-        self.outside = {path: path.read_bytes() for path in self.beside()}
+        self.outside = self.beside()
+        self.late: dict[Path, bytes] = {}
+        self.is_purged = False
+        leaver = self.joined(LEAVER, 2)
+        leaver.put(THEIRS, memory_text("zed", SAID))
+        leaver.sync()
 
     def make_team(self) -> TeamPlace:
         raise NotImplementedError
@@ -92,9 +103,10 @@ class RandomTeam(RuleBasedStateMachine):
         (one.root.parent / "private.md").write_text(memory_text("private", "Mine alone."))
         return one
 
-    def beside(self) -> list[Path]:
+    def beside(self) -> dict[Path, bytes]:
         """What is nobody's business: what lies beside the team's directory."""
-        return [one.root.parent / "private.md" for one in self.members] if hasattr(self, "members") else []
+        found = [path for one in self.members for path in one.root.parent.rglob("*") if one.root not in path.parents]
+        return {path: path.read_bytes() for path in found if path.is_file()}
 
     # What members do
 
@@ -109,7 +121,7 @@ class RandomTeam(RuleBasedStateMachine):
 
     def own(self, who: Member) -> dict[str, str]:
         """What a member has that may travel."""
-        return {key: text for key, text in who.files().items() if key != LEAK}
+        return {key: text for key, text in who.files().items() if key not in (LEAK, THEIRS)}
 
     def drop(self, who: Member, key: str) -> None:
         self.removed |= self.tokens(who.read(key))
@@ -193,6 +205,11 @@ class RandomTeam(RuleBasedStateMachine):
             shutil.rmtree(one.root, ignore_errors=True)
         one.sync()
 
+    @rule(who=who)
+    def lose_the_note(self, who: int) -> None:
+        """What was not sent yet is still there; a deletion that was not is forgotten."""
+        shutil.rmtree(os.path.dirname(self.members[who].store.place.known_of_team), ignore_errors=True)
+
     def lies_elsewhere(self, token: str, but: Member) -> bool:
         return any(token in text for one in self.members if one is not but for text in one.files().values())
 
@@ -206,6 +223,46 @@ class RandomTeam(RuleBasedStateMachine):
             for key, text in one.files().items():
                 if key not in report.left_out:
                     self.acknowledged |= self.tokens(text)
+
+    @rule(who=who)
+    def sync_without_room(self, who: int) -> None:
+        """The disk is full while something is taken in."""
+
+        def full(*_: object, **__: object) -> None:
+            raise DiskError("No space left on device")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ChangeSet, "write", full)
+            with suppress(DiskError):
+                self.members[who].sync()
+
+    @rule(who=who, is_narrow=st.booleans())
+    def limit(self, who: int, is_narrow: bool) -> None:
+        self.members[who].caps = NARROW if is_narrow else TeamCaps()
+
+    @rule(pick=st.integers(0, 20), is_late=st.booleans())
+    def delay(self, pick: int, is_late: bool) -> None:
+        """A program that copies the folder has a text not yet, and brings all of them at once."""
+        texts = sorted(Path(self.team.where, "texts").glob("*")) if isinstance(self.team, FolderPlace) else []
+        if is_late and texts:
+            path = texts[pick % len(texts)]
+            self.late[path] = path.read_bytes()
+            path.unlink()
+        elif not is_late:
+            self.arrive()
+
+    def arrive(self) -> None:
+        for path, text in self.late.items():
+            path.write_bytes(text)
+        self.late.clear()
+
+    @rule()
+    def purge(self) -> None:
+        if isinstance(self.team, HubPlace) and not self.is_purged:
+            members = self.team.admin.ask("GET", "members").body["members"]
+            (leaver,) = [one["id"] for one in members if one["name"] == LEAVER]
+            assert self.team.admin.ask("POST", f"members/{leaver}/purge", {}).status == 200
+            self.is_purged = True
 
     @rule(who=who)
     def push(self, who: int) -> None:
@@ -250,6 +307,8 @@ class RandomTeam(RuleBasedStateMachine):
             wire = one.remote
             assert isinstance(wire, Wire)
             wire.is_cut, wire.loses_answers = False, 0
+            one.caps = TeamCaps()
+        self.arrive()
         left = {token for one in self.members for text in self.own(one).values() for token in self.tokens(text)}
         for _ in range(3):
             for one in self.members:
@@ -261,7 +320,9 @@ class RandomTeam(RuleBasedStateMachine):
         lost = {token for token in (self.acknowledged | left) - self.removed if token not in text}
         assert lost == set(), sorted(lost)
         assert not any(github_token().encode() in data for data in self.team.contents())
-        assert {path.read_text() for path in self.beside()} == {memory_text("private", "Mine alone.")}
+        assert self.beside() == self.outside
+        theirs = [one.files().get(THEIRS, "") for one in self.members]
+        assert all((SAID in text) != self.is_purged for text in theirs), theirs
         assert all(len({key.casefold() for key in one}) == len(one) for one in files)
 
 

@@ -7,13 +7,17 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from memdir.disk.lock import locked
+from memdir.errors import LockBusy
 from memdir.share.judge import TeamCaps
 from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.share.remotes.folder import FolderRemote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
@@ -21,7 +25,7 @@ from memdir.store.undo import undo
 from memdir.team.conflicts import conflicts_in, resolve
 from tests.security.fakes import github_token
 from tests.share.conftest import Team
-from tests.share.remotes import Member, TeamPlace, memory_text
+from tests.share.remotes import GitPlace, Member, TeamPlace, memory_text
 
 BODY = "First line.\n\nSecond line.\n\nThird line.\n"
 
@@ -208,6 +212,58 @@ def test_taking_back_a_pull_deletes_nothing_for_the_others(team: Team) -> None:
     assert sorted(in_step(bob, ann)) == ["a.md", "b.md"]
 
 
+@pytest.mark.parametrize("kind", ["folder"])
+def test_taking_back_a_pull_of_one_memory_of_many_deletes_nothing_either(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(6)})
+    ann.put("new.md", memory_text("new", BODY))
+    in_step(ann, bob)
+    undo(bob.store, bob.store.history.log("team", limit=1)[0].id)
+    assert "new.md" not in bob.files()
+    report = bob.sync()
+    assert (report.sent_deletions, report.brought_back) == ([], ["new.md"])
+    assert "new.md" in in_step(bob, ann)
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+@pytest.mark.parametrize("others", [0, 1, 6])
+def test_taking_back_what_one_shared_takes_it_from_all_in_a_team_of_any_size(team: Team, others: int) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(others)})
+    topic = Topic(memory_text("s", BODY).encode())
+    with ann.store.changing(Origin("cli", trust="user"), "share s.md") as change:
+        change.write("s.md", topic.data)
+        change.put_entry("s.md", topic)
+    assert len(in_step(ann, bob)) == others + 1
+    undo(ann.store)
+    assert ann.sync().sent_deletions == ["s.md"]
+    assert len(in_step(ann, bob)) == others
+
+
+@pytest.mark.parametrize("kind", ["git"])
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_commit_that_empties_the_repository_is_not_followed(team: Team, place: TeamPlace, left: int) -> None:
+    """By plain git, and half of all at once: it is told, and nothing is deleted (E4)."""
+    assert isinstance(place, GitPlace)
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(4)})
+    rows = place.run("ls-tree", "main").splitlines(keepends=True)[:left]
+    tree = place.run("mktree", stdin=b"".join(rows)).decode().strip()
+    head = place.run("commit-tree", tree, "-p", "main", "-m", "clean up").decode().strip()
+    place.run("update-ref", "refs/heads/main", head)
+    report = bob.sync()
+    assert report.deleted == [] and len(bob.files()) == 4
+    assert f"{4 - left} of the team's 4 memories" in report.problem and "memdir forget" in report.problem
+    assert not ann.sync().problem and len(in_step(ann, bob)) == 4
+    (cleo,) = team("cleo")
+    assert len(cleo.sync().taken) == 4
+    rows = place.run("ls-tree", "main").splitlines(keepends=True)[1:]
+    tree = place.run("mktree", stdin=b"".join(rows)).decode().strip()
+    head = place.run("commit-tree", tree, "-p", "main", "-m", "one less").decode().strip()
+    place.run("update-ref", "refs/heads/main", head)
+    assert bob.sync().deleted == ["m0.md"] and len(in_step(ann, bob, cleo)) == 3, "one by plain git is a deletion"
+
+
 def test_undo_takes_back_what_one_did_oneself_and_not_what_came_from_the_team(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
@@ -328,6 +384,31 @@ def test_offline_is_normal_and_nothing_is_lost(team: Team, tmp_path: Path) -> No
     os.rmdir(tmp_path / "remote")
     os.rename(tmp_path / "away", tmp_path / "remote")
     assert list(in_step(ann, bob)) == ["b.md"]
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_two_syncs_of_one_directory_are_never_at_it_together(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ann,) = team("ann")
+    ann.put("a.md", memory_text("a", BODY))
+    monkeypatch.setattr("memdir.share.sync.WAIT_SECONDS", 0.05)
+    with locked(ann.store.place.team_lock, wait_seconds=1.0), pytest.raises(LockBusy):
+        ann.sync()
+    assert ann.sync().sent == ["a.md"]
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_nobody_is_purged_by_their_own_machine(team: Team) -> None:
+    """A name that a hub tells is somebody who left; one's own is another one of that name."""
+    (ann,) = team("ann")
+
+    class Purging(FolderRemote):
+        def pull(self, known: Manifest) -> Delta:
+            return replace(super().pull(known), purged=("ann", "bob"))
+
+    ann.remote = Purging(ann.where, member="a" * 8)
+    asked: list[str] = []
+    replace(ann.syncing(), on_purged=lambda name: (asked.append(name), ([], []))[1]).run()
+    assert asked == ["bob"]
 
 
 def test_a_dry_run_changes_nothing_on_either_side(team: Team) -> None:

@@ -184,8 +184,8 @@ class EntryRoutes:
         ((revision, restored),) = await self._hub.database.run(_TEAM, identity.team)
         if request.headers.get("if-none-match") == f'"r{revision}"':
             return unchanged(f"r{revision}")
-        statement = _LISTED.format(*(_CONTENT if with_content else ("", "")))
-        rows = await self._hub.database.run(statement, identity.team, since, int(since > 0), limit + 1)
+        statement, is_all = _LISTED.format(*(_CONTENT if with_content else ("", ""))), query.get("deleted") == "1"
+        rows = await self._hub.database.run(statement, identity.team, since, int(is_all or since > 0), limit + 1)
         listed, more = _page(rows, limit)
         last = int(str(listed[-1]["revision"])) if listed else 0
         revision = last if more else max(revision, last)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
@@ -17,8 +16,6 @@ from memdir.errors import LockBusy
 from memdir.layout import Place
 
 DEBOUNCE_SECONDS = 5.0  # after the last of several changes
-QUIET_SECONDS = 2.0  # after the last of several commands
-MAX_QUIET_SECONDS = 60.0  # commands without an end hold nothing back for longer
 CLOSE_SECONDS = 15.0  # for what is sent at the end; what does not get through waits in the directory
 
 
@@ -72,26 +69,3 @@ def note_change(place: Place) -> bool:
             return True
     except LockBusy:
         return False
-
-
-def send_when_quiet(place: Place, send: Callable[[], None], *, quiet_seconds: float = QUIET_SECONDS) -> None:
-    """Send what commands have changed when no more comes, and what comes meanwhile, too. Whoever finds another at it
-    leaves it to that one, which looks again after it has let go."""
-    sent, until = 0, time.monotonic() + MAX_QUIET_SECONDS
-    while _noted_ns(place) > sent:
-        try:
-            with locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
-                while (noted := _noted_ns(place)) > sent:
-                    time.sleep(quiet_seconds)
-                    if _noted_ns(place) == noted or time.monotonic() > until:
-                        sent = noted
-                        send()
-        except LockBusy:
-            return
-
-
-def _noted_ns(place: Place) -> int:
-    try:
-        return os.stat(place.changed_for_team).st_mtime_ns
-    except OSError:
-        return 0

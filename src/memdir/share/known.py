@@ -157,7 +157,7 @@ def _told(one: SeenMemory) -> dict[str, object]:
 
 def _plain(version: Version) -> dict[str, object]:
     told: dict[str, object] = {"digest": version.digest, "author": version.author, "saved": version.saved}
-    return {**told, "purged": True} if version.is_purged else told
+    return told | ({"purged": True} if version.is_purged else {})
 
 
 def _text(value: object) -> str:

@@ -72,6 +72,7 @@ class Delta:
     older: Mapping[str, Version] = field(default_factory=dict)  # what a remote that was set back has of known ones
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
     purged: tuple[str, ...] = ()  # members of whom nothing shall be kept
+    told: str = ""  # what a person should know of it
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,12 @@ MAX_BY_HAND = 10  # files that a person removes at once without a word; more tha
 FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
-_NOT_MEANT = (OUTSIDE, "undo", PULLED)  # sources of deletions that may be an accident, and are no word to the others
+_TAKEN_BACK = "undo of a pull"
+_NOT_MEANT = (
+    OUTSIDE,
+    PULLED,
+    _TAKEN_BACK,
+)  # sources of deletions that may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
@@ -151,6 +156,7 @@ class Sync:
         )  # the first sync, or the note was lost
         known.strays = {key: digest_of(local.texts[key].data) for key in unheard}
         delta = self.remote.pull(known.manifest())
+        report.problem = report.problem or delta.told
         if is_dry:
             self._would_take(delta, local, report)
             return
@@ -292,28 +298,29 @@ class Sync:
         if not missing:
             return []
         there = {digest_of(text.data) for key, text in local.texts.items() if key not in known.seen}
-        meant = self._meant(missing) | {key for key in missing if known.digest(key) in there}  # or renamed
-        unmeant = [key for key in missing if key not in meant]
+        sources = self._deleted_by(missing)
+        meant = {key for key in missing if known.digest(key) in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
+        unmeant = [key for key in missing if key not in meant]  # neither renamed nor deleted by anybody's word
         is_emptied = not local.texts or 2 * len(unmeant) >= len(here) or len(unmeant) > MAX_BY_HAND
-        return unmeant if is_emptied else []
+        return [key for key in unmeant if is_emptied or sources.get(key) == _TAKEN_BACK]
 
-    def _meant(self, keys: Iterable[str]) -> set[str]:
-        """Those of these memories that somebody deleted by a word of theirs, as the history tells."""
-        if not self.store.history.is_readable:
-            return set()
-        prefix = self.store.place.prefix
+    def _deleted_by(self, keys: Iterable[str]) -> dict[str, str]:
+        """What deleted these memories here, as the history tells; an undo is a word, unless it takes back a pull."""
+        prefix, found = self.store.place.prefix, dict[str, str]()
         paths = {prefix + key: key for key in keys}
-        meant: set[str] = set()
         try:
-            commits = self.store.history.log(prefix.rstrip("/"), limit=_LOOKED_BACK)
+            readable = self.store.history.is_readable
+            commits = self.store.history.log(prefix.rstrip("/"), limit=_LOOKED_BACK) if readable else []
         except HistoryError:
-            return set()
+            return found
+        sources = {commit.id: commit.source for commit in commits}
         for commit in commits:
+            undone = sources.get(commit.trailers["Undoes"], PULLED) if "Undoes" in commit.trailers else ""
             for file in commit.files:
                 key = paths.pop(file.path, "")
-                if key and file.verb == "deleted" and commit.source not in _NOT_MEANT:
-                    meant.add(key)
-        return meant
+                if key and file.verb == "deleted":
+                    found[key] = _TAKEN_BACK if undone == PULLED else commit.source
+        return found
 
     # What was changed here
 

@@ -36,18 +36,6 @@ class Address:
         where, _, team = where.partition("#") if kind == "hub" else (where, "", "")
         return Address(kind, where.rstrip("/") if kind == "hub" else where, team)
 
-    @staticmethod
-    def guess(text: str, kind: str = "") -> Address:
-        """What a person means by a path or a URL."""
-        if not kind and (os.path.isdir(text) or text.startswith((os.sep, ".", "~"))):
-            text = os.path.abspath(os.path.expanduser(text))
-            kind = "git" if os.path.isdir(os.path.join(text, "objects")) else "folder"
-        if not kind and text.startswith(("https://", "http://")):
-            kind = "git" if text.rstrip("/").endswith(".git") else "hub"
-        if kind == "folder":
-            text = os.path.abspath(os.path.expanduser(text))
-        return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
-
     def __str__(self) -> str:
         return f"{self.kind}:{self.where}{'#' + self.team if self.team else ''}"
 
@@ -85,10 +73,3 @@ def read_token(layout: Layout, address: Address) -> str:
     if not token:
         raise RemoteError(f"there is no token for {address}", kind="not_allowed", remedy=f"{JOIN} once more")
     return token
-
-
-def keep_token(layout: Layout, address: Address, token: str) -> None:
-    """Keep a token where only its person can read it, one for each team of each hub."""
-    path = layout.hub_token(str(address))
-    make_folder(os.path.dirname(path))
-    write_bytes_atomic(path, token.encode("ascii") + b"\n")

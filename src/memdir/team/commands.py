@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-from memdir.errors import MemdirError, RemoteError, UsageError
+from memdir.disk.lock import locked
+from memdir.errors import LockBusy, MemdirError, RemoteError, UsageError
+from memdir.layout import Place
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.settings import settings_files
 from memdir.settings_file import put_setting
-from memdir.share.behind import send_when_quiet
 from memdir.share.judge import NotShared
 from memdir.share.sync import SyncReport
 from memdir.share.team import KINDS, TOKEN, Address
@@ -26,11 +29,14 @@ from memdir.team.joining import (
     begin_note,
     change_teams,
     drop_token,
+    guess_address,
     meet,
     refuse_login,
     refuse_token_among,
 )
 
+QUIET_SECONDS = 2.0  # after the last of several commands
+MAX_QUIET_SECONDS = 60.0  # commands without an end hold nothing back for longer
 WATCH_SECONDS = 30.0  # between two looks at a remote that tells nothing by itself
 REASONS = {
     "no_change": "nothing has changed here",
@@ -108,7 +114,7 @@ class Join:
         if not options.where:
             return _tell_joined(options, context, memory)
         refuse_login(options.where)
-        address = Address.guess(options.where, options.kind)
+        address = guess_address(options.where, options.kind)
         joined = meet(address, memory, name=options.name, is_new=options.new)
         before = Others.than(joined.address, memory)
         is_along = _comes_along(before, joined, options, context)
@@ -254,6 +260,29 @@ class SyncCommand:
         return 1 if report.problem else 0
 
 
+def send_when_quiet(place: Place, send: Callable[[], None], *, quiet_seconds: float = QUIET_SECONDS) -> None:
+    """Send what commands have changed when no more comes, and what comes meanwhile, too. Whoever finds another at it
+    leaves it to that one, which looks again after it has let go."""
+    sent, until = 0, time.monotonic() + MAX_QUIET_SECONDS
+    while _noted_ns(place) > sent:
+        try:
+            with locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
+                while (noted := _noted_ns(place)) > sent:
+                    time.sleep(quiet_seconds)
+                    if _noted_ns(place) == noted or time.monotonic() > until:
+                        sent = noted
+                        send()
+        except LockBusy:
+            return
+
+
+def _noted_ns(place: Place) -> int:
+    try:
+        return os.stat(place.changed_for_team).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def _watch(context: Any, memory: MemDir) -> None:
     """Sync again whenever the remote has something new, or now and then where it cannot tell."""
     while True:
@@ -264,11 +293,12 @@ def _watch(context: Any, memory: MemDir) -> None:
                 time.sleep(WATCH_SECONDS)
             elif not wait(sync.revision()) and not sync.status()[0].waiting:
                 continue
-        except RemoteError as error:
+            sync.remote.close()
+            report = sync.run()
+        except (RemoteError, LockBusy) as error:
             context.note(str(error))
             time.sleep(WATCH_SECONDS)
-        sync.remote.close()
-        report = sync.run()
+            continue
         if report.has_changed or report.sent or report.sent_deletions:
             _tell_report(report, context)
 

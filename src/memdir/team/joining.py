@@ -19,7 +19,7 @@ from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.share.known import KnownTeam
 from memdir.share.remotes.hub import HubRemote
-from memdir.share.team import TOKEN, Address, keep_token, open_remote
+from memdir.share.team import TOKEN, Address, open_remote
 from memdir.store.history import PULLED, Origin
 from memdir.store.identity import identify, plain_remote
 from memdir.store.scan import MAX_MEMORY_BYTES, walk
@@ -45,6 +45,18 @@ class Joined:
     is_new: bool = False
 
 
+def guess_address(text: str, kind: str = "") -> Address:
+    """What a person means by a path or a URL."""
+    if not kind and (os.path.isdir(text) or text.startswith((os.sep, ".", "~"))):
+        text = os.path.abspath(os.path.expanduser(text))
+        kind = "git" if os.path.isdir(os.path.join(text, "objects")) else "folder"
+    if not kind and text.startswith(("https://", "http://")):
+        kind = "git" if text.rstrip("/").endswith(".git") else "hub"
+    if kind == "folder":
+        text = os.path.abspath(os.path.expanduser(text))
+    return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
+
+
 def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined:
     """Somebody has to answer there before anything is changed here: a folder that is a team's or may become one, a
     repository of a team's own, a hub that knows the token."""
@@ -65,6 +77,13 @@ def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined
     return Joined(address, name, is_new=is_founded)
 
 
+def _keep_token(layout: Layout, address: Address, token: str) -> None:
+    """Keep a token where only its person can read it, one for each team of each hub."""
+    path = layout.hub_token(str(address))
+    make_folder(os.path.dirname(path))
+    write_bytes_atomic(path, token.encode("ascii") + b"\n")
+
+
 def _meet_hub(address: Address, memory: MemDir) -> Joined:
     token = _token()
     hub = HubRemote(address.where, token=token)
@@ -82,7 +101,7 @@ def _meet_hub(address: Address, memory: MemDir) -> Joined:
     address, who = Address("hub", address.where, str(team.get("id") or "")), str(member.get("name") or "")
     if not address.team or fault_of_member(who):
         raise RemoteError("that is no hub's answer: it tells no team and no member", kind="broken", remedy=ANOTHER)
-    keep_token(memory.layout, address, token)
+    _keep_token(memory.layout, address, token)
     return Joined(address, who, str(team.get("name") or ""))
 
 

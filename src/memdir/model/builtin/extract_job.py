@@ -22,8 +22,7 @@ from memdir.text.stems import terms_in
 from memdir.transcript.message import Message, ToolUse
 from memdir.transcript.record import message_fields
 
-MAX_READ = 12  # existing memories that are read before writing
-_SHARED_WORDS = 1  # with what the user said, that make an existing memory worth reading
+MAX_READ = 24  # existing memories that are read before writing: what one is about may stand in its text alone
 _SHARED_TYPES = (MemoryType.PROJECT, MemoryType.REFERENCE)
 
 
@@ -70,10 +69,8 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
 
 def _kept_here(job: ExtractJob, done: Sequence[Message]) -> Iterator[ToolUse]:
     """What may not change a memory for all projects is news of this project, and not lost; tried once."""
-    own, uses = (
-        job.folder("user"),
-        {use.id: use for message in done for use in message.tool_uses if use.name == "Write"},
-    )
+    own = job.folder("user")
+    uses = {use.id: use for message in done for use in message.tool_uses if use.name == "Write"}
     if own is None or any(name.startswith("here_") for name in uses):
         return
     refused = [result.tool_use_id for message in done for result in message.tool_results if result.is_error]
@@ -100,14 +97,10 @@ def _follow(known: dict[str, _Known], messages: Sequence[Message]) -> None:
 
 
 def _concerned(said: Sequence[Message], known: dict[str, _Known]) -> list[_Known]:
-    """The existing memories that share words with what the user said, nearest first."""
+    """The existing memories that share most words with what the user said; in a small store all of them."""
     asked = terms_in(" ".join(message.text for message in said if message.role == "user" and not message.is_meta))
-    scored = [
-        (len(asked & terms_in(f"{memory.description} {memory.path.rsplit('/', 1)[-1]}")), memory)
-        for memory in known.values()
-    ]
-    near = [(score, memory) for score, memory in scored if score >= _SHARED_WORDS]
-    return [memory for _, memory in sorted(near, key=lambda pair: -pair[0])[:MAX_READ]]
+    told = {path: terms_in(f"{one.description} {os.path.basename(path)}") for path, one in known.items()}
+    return sorted(known.values(), key=lambda one: -len(asked & told[one.path]))[:MAX_READ]
 
 
 def _talk(job: ExtractJob, said: Sequence[Message], known: dict[str, _Known]) -> Talk:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 from memdir.disk.atomic import delete_file
 from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_object
@@ -26,6 +27,13 @@ _SAVED = "Saved: "  # a line of a commit's message: when a file was saved, in se
 _MAX_LOG = 10_000  # commits looked through for who wrote what
 _PLAIN = ("100644", "100755")
 _NONE = "0" * 40
+EMPTIED = (
+    "{} of the team's {} memories were taken out of the repository at once, and not by memdir: they stay here and are"
+    " given back. `memdir forget FILE --scope team` deletes one for all"
+)
+
+Writer = tuple[str, float, bool]  # who saved a memory, when, and whether by memdir
+NOBODY: Writer = ("", 0.0, False)
 _EMAIL = "memdir@localhost"  # of all commits that are made here
 _MAX_NAME = 200  # characters of an author
 
@@ -60,12 +68,30 @@ class GitRemote:
         changed = {key for key, data in texts.items() if digest_of(data) != known.digest(key)}
         is_later = bool(before) and not self._git.run("rev-list", "--max-count=1", f"{head}..{before}", "--")
         absent = {key for key in living - blobs.keys() if key not in refused}
-        gone = absent if is_later else set()  # in a history that does not go on from ours nothing was deleted
+        asked = {**known.strays, **({} if is_later else {key: known.digest(key) for key in absent})}
+        gone = self._deleted(head, {key: asked[key] for key in asked.keys() - blobs.keys()})
+        gone |= absent if is_later else set()
         who = self._writers(before if is_later else "", head, changed | gone)
-        versions = {key: Version(digest_of(texts[key]), *who.get(key, ("", 0.0))) for key in changed}
-        versions |= {key: Version(GONE, *who.get(key, ("", 0.0))) for key in gone}
+        versions = {key: Version(digest_of(texts[key]), *who.get(key, NOBODY)[:2]) for key in changed}
+        by_hand, told = {key for key in gone if not who.get(key, NOBODY)[2]}, ""
+        if by_hand & absent and 2 * len(by_hand) >= len(living):
+            gone, told = gone - by_hand, EMPTIED.format(len(by_hand & absent), len(living))
+        versions |= {key: Version(GONE, *who.get(key, NOBODY)[:2]) for key in gone}
         sent = {key: texts[key] for key in changed}
-        return Delta(versions, sent, head, missing=frozenset(absent - gone), refused=refused)
+        return Delta(versions, sent, head, missing=frozenset(absent - gone), refused=refused, told=told)
+
+    def _deleted(self, head: str, digests: Mapping[str, str]) -> set[str]:
+        """Those of these texts that once stood in the repository under their keys, and were taken out. Of others than
+        these a history that does not go on from ours deletes nothing."""
+        form = ("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=", f"--max-count={_MAX_LOG}")
+        words = self._git.run(*form, head, "--").decode("utf-8", "replace").split("\0") if digests else []
+        stood = {
+            f"{told.split()[2]} {key}": told.split()[2]
+            for told, key in pairwise(words)
+            if key in digests and told.lstrip("\n").startswith(":") and _NONE not in told.split()[2]
+        }
+        found = self._texts(stood)
+        return {name[41:] for name, data in found.items() if digest_of(data) == digests[name[41:]]}
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         parent = expected.revision
@@ -155,9 +181,9 @@ class GitRemote:
         found = zip(blobs, read_batch(self._git.run("cat-file", "--batch", stdin=asked)), strict=True)
         return {key: data for key, (kind, data) in found if kind == b"blob" and object_id("blob", data) == blobs[key]}
 
-    def _writers(self, before: str, head: str, keys: set[str]) -> dict[str, tuple[str, float]]:
-        """Who changed each of these last, and when it was saved."""
-        found: dict[str, tuple[str, float]] = {}
+    def _writers(self, before: str, head: str, keys: set[str]) -> dict[str, Writer]:
+        """Who changed each of these last, when it was saved, and whether by memdir."""
+        found: dict[str, Writer] = {}
         wanted = f"{before}..{head}" if before else head
         form = "--format=%H%x00%an%x00%at%x00%B%x00"
         options = ("log", "-z", form, "--name-only", "--no-renames", "--no-show-signature", f"--max-count={_MAX_LOG}")
@@ -169,7 +195,7 @@ class GitRemote:
                 author, when, saved = next(words, ""), next(words, ""), _saved_in(next(words, ""))
             elif word in keys and word not in found:
                 moment = saved.get(word, float(when) if when.isdecimal() else 0.0)
-                found[word] = (author[:_MAX_NAME], min(moment, self._clock()))
+                found[word] = (author[:_MAX_NAME], min(moment, self._clock()), word in saved)
         return found
 
     def _commit(self, versions: Mapping[str, Version], texts: Mapping[str, bytes], parent: str) -> str:

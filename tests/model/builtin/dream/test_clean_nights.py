@@ -94,8 +94,8 @@ def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None
 def test_what_is_only_likely_is_asked_and_changes_nothing() -> None:
     old, new = CHANGES[0]
     files = (
-        NightFile("project_a.md", memory("Gateway timeout 30 s", old, f"{old}.\n"), OLD),
-        NightFile("project_b.md", memory("Gateway timeout", new, f"{new}.\n"), NEW),
+        NightFile("project_a.md", memory("Old note", old, f"{old}.\n"), OLD),
+        NightFile("project_b.md", memory("New note", new, f"{new}.\n"), NEW),
     )
     plan = plan_night(Night(files, (), NOW))
     assert [(one.kind, one.older, one.newer) for one in plan.asked] == [("replaces", "project_a.md", "project_b.md")]

@@ -16,6 +16,7 @@ from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.secrets import find_secrets
 
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
+CERTAIN_CHANGE = 0.95  # the bar for a change where a name has a word of its own: another of its kind looks just so
 WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
 LIKELY = 0.2  # and one in five above this: worth a question
 SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
@@ -51,7 +52,9 @@ class Settling:
     def _settle(self, older: Page, newer: Page) -> None:
         notes = self.near.notes[older.key], self.near.notes[newer.key]
         verdict = self._judge.verdict(*notes)
-        bar = WORD_BY_WORD if was_said(older) or was_said(newer) else CERTAIN
+        has_own_name = any(one.title - other.stems for one, other in (notes, notes[::-1]))
+        bar = CERTAIN_CHANGE if has_own_name and verdict.replaces > verdict.same else CERTAIN
+        bar = WORD_BY_WORD if was_said(older) or was_said(newer) else bar
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
         elif verdict.one_subject >= LIKELY:

@@ -24,7 +24,8 @@ KEEP = 0.6  # how likely a clause must be something to keep
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
-THINKABLE = 0.08  # how likely a plain rule must be all the same: "never seen that before" is none
+THINKABLE = 0.12  # how likely a plain rule must be all the same: "never seen that before" is none
+DECIDED = 0.35  # and what is told as decided
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 NOT_TOLD = NOT_MEANT - {"compose", "others", "story"}  # "from now on write …" is a wish all the same
@@ -84,7 +85,7 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
 
 
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
-    """What the judge thinks, and more where a wish is said in so many words, or where something moved to."""
+    """What the judge thinks, and more where a wish is said in so many words, something moved, or was decided."""
     is_announced, around = False, frozenset[str]()
     for seen in turn.seen:
         odds = judge.probabilities(seen.features, seen.words)
@@ -94,7 +95,9 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
         is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
         is_head = seen.clause.text.endswith((":", "："))
         is_told = _is_told(seen, turn) or (is_meant and is_announced)
-        if is_told or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE):
+        is_decided = is_meant and "decide" in seen.meanings
+        least = THINKABLE if is_plain else DECIDED
+        if is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least):
             likely = max(TYPES, key=lambda letter: odds[letter])
             odds = {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
         is_announced = is_wish and is_head  # "one thing to remember:" and it comes next

@@ -1,0 +1,89 @@
+"""A hub that was brought back from a backup, or has lost entries: the machines give it again (E4, E7)."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir.share.known import KnownTeam
+from tests.hub.servers import HubServer, start_hub
+from tests.share.remotes import HubPlace, member, memory_text
+from tests.share.test_not_taken_in import edit
+from tests.share.test_sync import BODY, forget, in_step, shared
+
+
+class Backed:
+    """A hub of its own, and a copy of it that can be put back."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.copy, self.log = folder / "hub.sqlite3", folder / "copy.sqlite3", folder / "log"
+        self.hub: HubServer = start_hub(str(self.file), self.log)
+
+    def back_up(self) -> None:
+        self.hub.admin("backup", str(self.copy))
+
+    def set_back(self) -> None:
+        port = self.hub.port
+        self.hub.stop()
+        for end in ("-wal", "-shm"):
+            Path(f"{self.file}{end}").unlink(missing_ok=True)
+        shutil.copy(self.copy, self.file)
+        self.hub = start_hub(str(self.file), self.log, port=port)
+        self.hub.admin("restored")
+
+
+@pytest.fixture
+def backed(tmp_path: Path) -> Iterator[Backed]:
+    backed = Backed(tmp_path)
+    yield backed
+    backed.hub.stop()
+
+
+def test_what_was_written_after_the_backup_is_given_again(backed: Backed, tmp_path: Path) -> None:
+    place = HubPlace(backed.hub)
+    ann, bob, cleo = (member(place, name, tmp_path, time.time) for name in ("ann", "bob", "cleo"))
+    shared(ann, bob, cleo, **{name: memory_text(name, BODY) for name in "abcdef"})
+    backed.back_up()
+    edit(ann, "a.md", "First line", "Today's words")
+    ann.put("new.md", memory_text("new", "Also of today."))
+    forget(ann, "c.md")
+    edit(bob, "b.md", "First line", "Bob's first words")
+    in_step(ann, bob, cleo)
+    edit(bob, "b.md", "Bob's first words", "Bob's last words")
+    in_step(ann, bob)  # Cleo was away
+    backed.set_back()
+    edit(cleo, "e.md", "First line", "Cleo's words")
+    cleo.sync()
+    files = in_step(cleo, ann, bob)
+    told = "\n".join(files.values())
+    assert all(words in told for words in ("Today's words", "Also of today.", "Bob's last words", "Cleo's words"))
+    assert "Today's words" in files["a.md"] and files.keys() >= {"a.md", "b.md", "d.md", "e.md", "f.md", "new.md"}
+    assert sorted(files) == place.admin.keys()
+    assert "c.md" not in files
+    assert [key for key in files if "conflict" in key and not key.startswith("b.")] == []
+    edit(bob, "a.md", "Third line", "Bob goes on")
+    assert "Bob goes on" in in_step(bob, ann, cleo)["a.md"]
+    place.admin.connection.close()
+
+
+def test_what_a_hub_has_lost_is_given_again_and_not_deleted(backed: Backed, tmp_path: Path) -> None:
+    """It tells neither the entry nor that it was deleted: nobody has deleted it."""
+    place = HubPlace(backed.hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY), c=memory_text("c", BODY))
+    forget(ann, "c.md")
+    ann.sync()
+    with sqlite3.connect(backed.file) as database:
+        database.execute("delete from entries where key = 'a.md'")
+    known = KnownTeam.load(bob.store.place, bob.where)
+    known.revision = ""  # as when a text had to be asked for again
+    known.save()
+    report = bob.sync()
+    assert (report.deleted, report.sent) == (["c.md"], ["a.md"])
+    assert list(in_step(ann, bob)) == ["a.md", "b.md"]
+    place.admin.connection.close()
