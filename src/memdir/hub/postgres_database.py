@@ -39,6 +39,10 @@ _ENTRIES = (
     b" left join entries e on e.team = asked.team and e.key = asked.key"
     b" left join versions v on v.team = e.team and v.rev = e.rev order by asked.number"
 )
+_TEAMS = (
+    b"select t.revision, t.restored from unnest(%s::text[]) with ordinality as asked(team, number)"
+    b" left join teams t on t.id = asked.team order by asked.number"
+)
 Asked = tuple[Author, Sequence[Change], int]
 # The server went away, shuts down, or is a replica by now: another connection may do better.
 _GONE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
@@ -81,6 +85,7 @@ class PostgresDatabase:
         self._spelled: dict[str, bytes] = {}
         self._changes = Together(self._apply_all)
         self._entries = Together(self._all_entries)
+        self._revisions = Together(self._all_revisions)
 
     async def connect(self) -> None:
         try:
@@ -146,6 +151,13 @@ class PostgresDatabase:
         async with self._connected() as connection:
             rows = await connection.rows(_ENTRIES, (list(teams), list(keys)))
         return [row if row[1] is not None else None for row in rows]
+
+    async def revision(self, team: str) -> Row:
+        return await self._revisions.ask("", team)
+
+    async def _all_revisions(self, _: str, teams: list[str]) -> list[Row]:
+        async with self._connected() as connection:
+            return await connection.rows(_TEAMS, (teams,))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[_OnConnection]:
