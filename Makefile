@@ -173,7 +173,7 @@ eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DA
 eval-poison: $(STAMP)  ## Conversations with planted text and honest ones: what is poisoned, what is refused
 	@$(BIN)/python -m evals.poison
 
-eval-clumsy: $(STAMP)  ## Eighty mistakes that models make, in extraction and dream: what is mended, answered, lost
+eval-clumsy: $(STAMP)  ## 160 mistakes that models make, in every job they can occur in: what is mended, answered, lost
 	@$(BIN)/python -m evals.clumsy
 
 eval-nights: $(STAMP)  ## 365 nights of the built-in dream on a growing store: nothing lost, with a plot

@@ -2,9 +2,11 @@
 
     python -m evals.clumsy [--short]
 
-Each mistake goes through the real fork, gate, form, rules and store, in extraction and in the dream, beside a second
-well written memory. `repaired`: the memory is there as it was meant. `answered`: the model was told, wrote again,
-and it is there. `lost`: it is not, or the other memory is not, or something stands in the store that nobody meant.
+Each mistake goes through the real loop, gate, form, rules and store, in every job it can occur in: extraction, the
+dream, what a sub-agent writes, Anthropic's memory tool (which takes any text); and those of `evals.clumsy_jobs` in
+the selector, session notes, daily log, magic docs and compaction. Beside each stands a second, well written memory.
+`repaired`: the memory is there as it was meant. `answered`: the model was told, wrote again, and it is there. `lost`:
+it is not, or the other memory is not, or something stands in the store that nobody meant. `-`: it cannot occur there.
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memdir import open_memory
+from memdir.agent.gate import memory_gate
+from memdir.agent.loop import run_agent
+from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
@@ -27,12 +33,15 @@ from memdir.model.scripted import calls, says
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
+from memdir.settings import Environment
+from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
+from memdir.subagents.agent_memory import AgentFiles
 from memdir.transcript.message import Json, assistant, user
 
 NOW = 1_790_000_000.0
 SAID_AT = "2099-01-01T10:00:00+00:00"  # later than the old memory
-JOBS = ("extract", "dream")
+JOBS = ("extract", "dream", "agent", "tool")
 NAME = "feedback_no_mocks.md"
 OTHER = "project_deploys.md"
 OLD = "project_freeze.md"
@@ -233,7 +242,14 @@ async def _run(mistake: Mistake, job: str, place: Path) -> str:
     (place / "project").mkdir()
     model = Clumsy(mistake, store.root)
     cwd = str(place / "project")
-    if job == "extract":
+    if job == "agent":
+        files = AgentFiles((), lambda: [store], Origin("subagent", trust="tool"))
+        tools = Toolbox(memory_tools(), ToolContext(cwd, files))
+        request = Request("clumsy", tools=tools.specs, messages=(user(SAID),))
+        await run_agent(request, model, tools, memory_gate([store.root], cwd=cwd), max_turns=9)
+    elif job == "tool":
+        model.answers = _by_tool(mistake, store, place)
+    elif job == "extract":
         session = SessionState("eval", Layout(str(place / "home"), cwd))
         extraction = Extraction(session, ExtractionPlan([store], cwd), model, NullSink(), lambda: NOW)
         request = Request("clumsy", messages=(user(SAID, message_id="m1"),))
@@ -245,6 +261,35 @@ async def _run(mistake: Mistake, job: str, place: Path) -> str:
         await Dreamer(plan, model, NullSink(), lambda: NOW).dream(Request("clumsy"), DreamTask(0))
     fault = _fault(mistake, store)
     return f"lost: {fault}" if fault else "answered" if model.answers else "repaired"
+
+
+def occurs(mistake: Mistake, job: str) -> bool:
+    """Whether a job is open to a mistake: nobody waits for an agent that only talks, nor does an SDK pass on a call
+    that its tool does not have."""
+    if job == "agent":
+        return not mistake.aside
+    return job != "tool" or (mistake in (*FORM, *DELETIONS[:11]) and mistake.name != "JSON")
+
+
+def _by_tool(mistake: Mistake, store: MemoryStore, place: Path) -> list[str]:
+    """The same writes as commands of the memory tool; what it answered that was no success."""
+    from anthropic.lib.tools import ToolError
+
+    from memdir.adapters.anthropic_tool import MemoryTool
+
+    home = Environment.read(home=str(place / "home"))
+    memory = open_memory(place / "project", environment=home, flags={"memoryDirectory": store.root})
+    tool, answers = MemoryTool(memory, session="eval"), list[str]()
+    name, text = (OLD, "") if mistake.deletes else (NAME, GOOD)
+    [(_, arguments)] = mistake.spoil(store.root)
+    tool.call({"command": "create", "path": f"/memories/{OTHER}", "file_text": DEPLOYS})
+    try:
+        tool.call({"command": "create", "path": f"/memories/{name}", "file_text": str(arguments["content"])})
+    except ToolError as error:
+        answers.append(str(error))
+        well = {"command": "create", "file_text": text} if text else {"command": "delete"}
+        tool.call({**well, "path": f"/memories/{name}"})
+    return answers
 
 
 def _fault(mistake: Mistake, store: MemoryStore) -> str:
@@ -269,13 +314,22 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="every fifth mistake only")
     options = parser.parse_args()
     chosen = MISTAKES[::5] if options.short else MISTAKES
-    lost = 0
-    print(f"{'mistake':45} {'extract':10} dream")
+    runs = lost = 0
+    print(f"{'mistake':45} " + " ".join(f"{job:10}" for job in JOBS))
     for mistake in chosen:
-        outcomes = [run(mistake, job) for job in JOBS]
+        outcomes = [run(mistake, job) if occurs(mistake, job) else "-" for job in JOBS]
+        runs += len(JOBS) - outcomes.count("-")
         lost += sum(outcome.startswith("lost") for outcome in outcomes)
-        print(f"{mistake.name:45} {outcomes[0]:10} {outcomes[1]}")
-    print(f"{len(chosen)} mistakes, {len(chosen) * len(JOBS)} runs, {lost} lost")
+        print(f"{mistake.name:45} " + " ".join(f"{outcome:10}" for outcome in outcomes))
+    from evals.clumsy_jobs import SLIPS, run_slip
+
+    slips = SLIPS[::5] if options.short else SLIPS
+    print(f"\n{'mistake':45} job")
+    for slip in slips:
+        outcome = run_slip(slip)
+        lost += outcome.startswith("lost")
+        print(f"{slip.name:45} {slip.job:10} {outcome}")
+    print(f"\n{len(chosen) + len(slips)} mistakes, {runs + len(slips)} runs, {lost} lost")
     return 1 if lost else 0
 
 

@@ -219,6 +219,14 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
     tmux.keys("Enter")
     tmux.until(lambda _: chatting.sent.count("log line 77\\n") == 2)
     assert "other line" in chatting.sent
+    tmux.wipe()
+    tmux.type("/remember ")
+    tmux.paste("The depot opens at six.\n" + "It has a ramp.\n" * 40)
+    tmux.wait_for("/remember [pasted text 3")
+    tmux.keys("Enter")
+    tmux.wait_for("Remembered: ")
+    kept = "".join(one.read_text("utf-8") for one in (chatting.project.parent / "home/projects").rglob("*depot*.md"))
+    assert "opens at six" in kept and "pasted text" not in kept, "what was pasted, and not its name"
 
 
 def test_several_lines_completion_and_commands_of_one_s_own(chatting: Chatting) -> None:

@@ -142,6 +142,7 @@ def test_a_program_that_reads_lines_is_told_in_one_of_them_whatever_goes_wrong(
         (["--allow", "comands"], "Did you mean commands?"),
         (["--allow", "edit"], "Did you mean edits?"),
         (["--continue", "--resume", "abcd"], "not allowed with"),
+        (["--bare", "--continue"], "without memory there is no conversation to go on with"),
     ],
 )
 def test_what_was_mistyped_is_told_and_nothing_is_answered(memdir: Memdir, words: list[str], told: str) -> None:

@@ -810,6 +810,23 @@ async def test_a_model_that_writes_the_news_alone_costs_no_other_line_and_is_tol
     assert "Bob has the key" in model.requests[2].messages[-1].tool_results[0].content
 
 
+@pytest.mark.parametrize(("more", "written"), [("", 0), (" Ask Ana for the key.", 1)])
+async def test_what_somebody_else_learned_meanwhile_is_not_written_twice(bench: Bench, more: str, written: int) -> None:
+    """X6: a dream reads the conversation that is being learned from."""
+    said = "We decided to drop support for Windows 8."
+
+    def meanwhile(_: Request) -> object:
+        with bench.store.changing(Origin("dream"), "a dream") as change:
+            change.write(
+                "project_windows.md", topic("No Windows 8", f"{said} (Said on 2026-05-06)", "project").encode()
+            )
+        return bench.write("project_drop_windows.md", topic("Drop Windows 8", f"{said}{more}", "project"))
+
+    await learn(bench, ScriptedModel([meanwhile, says("Done.")]), f"{said}{more}")  # type: ignore[list-item]
+    assert os.path.exists(os.path.join(bench.store.root, "project_drop_windows.md")) == bool(written)
+    assert said in bench.read("project_windows.md")
+
+
 async def test_an_index_line_without_a_description_follows_too(bench: Bench) -> None:
     """X6: a memory whose name says it all has a line of its name alone."""
     told = "Deploys go out on {0}"

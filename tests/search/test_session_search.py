@@ -90,3 +90,13 @@ def test_a_log_that_became_a_link_is_no_longer_shown(memory: MemDir, logs: Path,
     log.symlink_to(tmp_path / "elsewhere.md")
     assert searched.search("flour", limit=5, now=NOW) == []
     assert found_logs(memory, "flour") == []
+
+
+def test_of_a_daily_log_every_line_that_fits_is_shown_with_its_time(memory: MemDir, logs: Path) -> None:
+    """R8, K1."""
+    lines = [f"- 1{number}:05 {'words ' * 40}about the zeppelin {number}" for number in range(3)]
+    (logs / "2026-09-05.md").write_text("\n".join([*lines, "- 14:00 lunch"]) + "\n", encoding="utf-8")
+    hits = memory.session_search().search("zeppelin", limit=9, now=NOW)
+    assert [(hit.snippet[:7], hit.snippet[-10:]) for hit in hits] == [
+        (f"- 1{number}:05", f"zeppelin {number}"[-10:]) for number in range(3)
+    ]

@@ -392,6 +392,8 @@ def test_the_commands_tell_what_they_do(memdir: Callable[..., Ran], project: Pat
     assert dry["added"] == ["project_flaky.md"] and not (project / SNAPSHOT).exists()
     assert "project_flaky.md" in memdir("agents", "snapshot", "reviewer").out
     assert json.loads(memdir("agents", "show", "reviewer", "--json").out)["agent"]["snapshot"]["state"] == "none"
+    shown = memdir("agents", "show", "reviewer").out
+    assert "local: 1 memory in" in shown and ", known here" in shown
     (tmp_path / "home").rename(tmp_path / "gone")
     define(tmp_path / "home/agents", "name: reviewer\nmemory: local")
     assert "prompt-update" in memdir("agents", "show", "reviewer").out

@@ -21,6 +21,7 @@ from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.listing import index_of, manifest, more_than_listed
+from memdir.store.form import without_fence
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
@@ -187,7 +188,7 @@ def _missing(key: str) -> MemoryNotFound:
 
 def _as_memory(text: str) -> bytes:
     """A model that knows nothing of our form writes plain text: it gets the header that `remember` would give it."""
-    if text.lstrip().startswith(_HEADERS):
+    if text.lstrip().startswith(_HEADERS) or without_fence(text) != text:
         return text.encode("utf-8", "replace")
     text = text.encode("utf-8", "replace").decode()
     title, rest = titled(text)

@@ -20,10 +20,10 @@ from memdir.store.form import deletion_in, well_formed
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
-from memdir.store.kept import is_another, kept
+from memdir.store.kept import is_another, kept, unsaid
 from memdir.store.log_lines import log_day
 from memdir.store.merge import merge_bytes
-from memdir.store.scan import most_bytes, too_large
+from memdir.store.scan import most_bytes, too_large, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import refuse_private
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
@@ -78,6 +78,9 @@ class Workspace:
     _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
     _disk: DiskFiles = field(default_factory=DiskFiles)
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self._stood = {store.root: {key for key, _ in walk(store.root)} for store in self.stores}  # when it began
 
     def is_draft(self, path: str) -> bool:
         return self._real(path) in self.drafts
@@ -263,6 +266,18 @@ class Workspace:
         for path in dict.fromkeys((*lost, *spared)):
             self.give_up(path)
         return keys
+
+    def drop_repeated(self) -> None:
+        """Give up new memories that say only what somebody else wrote into new files meanwhile: what two learn from one
+        conversation at a time is written once."""
+        for path, draft in list(self.drafts.items()):
+            if draft.before is None and draft.after and not is_index(draft.key):
+                root = draft.store.root
+                keys = (key for key, _ in walk(root) if key not in self._stood[root])
+                others = [draft.store.read_bytes(key) or b"" for key in keys if draft.store.path_of(key) != path]
+                left = unsaid(Topic(draft.after), [data.decode("utf-8", "replace") for data in others])
+                if others and not any(label == "main" for label, _ in left):
+                    self.give_up(path)
 
     def give_up(self, path: str) -> None:
         """Forget a draft: its file stays as it is, and so does its line in the index, or that it has none."""

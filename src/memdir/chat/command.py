@@ -102,6 +102,8 @@ def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> 
     """The conversation to go on with; empty for a new one. MemoryNotFound where there is none such."""
     if not is_latest and not name:
         return ""
+    if not memory.settings.enabled:
+        raise UsageError("without memory there is no conversation to go on with", remedy="Leave out one of the two")
     from memdir.transcript.session_list import LATEST, find_session
 
     return find_session([one.ref for one in memory.sessions()], name or LATEST).id

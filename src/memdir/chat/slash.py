@@ -65,7 +65,7 @@ class Slash:
         if own is not None:
             await self._send(own, text, own.text(words))
         elif method is not None:
-            await method(self, words)
+            await method(self, self._chat.expanded(words))
         else:
             close = difflib.get_close_matches(name, (*_commands(), *self._own()), n=1)
             hint = f"Did you mean /{close[0]}?" if close else "/help lists what there is"
@@ -174,9 +174,7 @@ class Slash:
 
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
-        named = await asyncio.to_thread(session_of, self._memory, words)
-        session_id = named or await self._chat.choose_session()
-        if session_id:
+        if session_id := await asyncio.to_thread(session_of, self._memory, words) or await self._chat.choose_session():
             await self._host.resume(session_id)
             self._chat.show_last()
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
+import importlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -162,7 +164,8 @@ class ChatTerminal:
 
     async def _begin(self) -> None:
         """Load what a conversation needs, ask what has to be asked once, and begin."""
-        await asyncio.to_thread(_load)
+        for name in ("first_run", "host", "screen", "slash"):  # beside the prompt: each takes its time
+            await asyncio.to_thread(importlib.import_module, f"memdir.chat.{name}")
         from memdir.chat.command import session_of
         from memdir.chat.host import ChatHost, HostOptions
         from memdir.chat.screen import Screen
@@ -274,6 +277,10 @@ class ChatTerminal:
         pasted, prompt = [one for one in self._pastes.items() if one[0] in text], load_prompt("chat/pasted.md")
         told = [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]
         await self.turn(self.host.say(text, about=(*told, *about)))
+
+    def expanded(self, text: str) -> str:
+        """A text with what was pasted in the place of its name."""
+        return functools.reduce(lambda said, one: said.replace(*one), self._pastes.items(), text)
 
     async def turn(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a turn, or what else a person waits for: it can be stopped."""
@@ -508,11 +515,3 @@ class ChatTerminal:
         name = f"[pasted text {len(self._pastes) + 1}: {lines:,} lines]"
         self._pastes[name] = text
         event.current_buffer.insert_text(name)
-
-
-def _load() -> None:
-    """What a conversation needs, beside the prompt."""
-    import memdir.chat.first_run
-    import memdir.chat.host
-    import memdir.chat.screen
-    import memdir.chat.slash  # noqa: F401

@@ -201,6 +201,7 @@ class Dreamer:
         if not lock.is_mine():
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace.changed()))
         kept_theirs = workspace.drop_conflicts()
+        workspace.drop_repeated()
         derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
         topics = [draft for draft in workspace.changed() if draft.key != INDEX_NAME]

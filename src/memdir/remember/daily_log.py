@@ -32,6 +32,7 @@ MAX_LINES = 30  # of one run; more is a transcript
 _NO_DELETING = "Nothing is deleted here: say in a new line of the log what no longer holds"
 _LABEL = re.compile(r"\*\*(\w[^*\n]{0,40}?):?\*\*:?")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_MARKED = re.compile(r"^\s*(?:[-*+]\s|\d+[.)]\s|\[|\d{1,2}:\d\d)")
 _NO_LINE = re.compile(r"^\s*(?:#|---|```|<!--)|^\W*$")
 
 
@@ -95,7 +96,7 @@ class LogDraft:
     def _take(self, wanted: Sequence[LogLine]) -> Outcome:
         told = [answer for line in wanted if (answer := self._add(line))]
         if not wanted:
-            return Outcome("There is no line in it: write one fact a line, without a time", is_error=True)
+            return Outcome("There is no line in it: write one fact a line, - before it, without a time", is_error=True)
         added = sum(line.text in self.lines for line in wanted)
         answer = f"{added} of {len(wanted)} lines will be added to the log of the day, each with its time"
         if any(len(line.text) >= MAX_LINE for line in wanted):
@@ -143,8 +144,8 @@ class LogDraft:
 
 
 def lines_of(content: str) -> list[LogLine]:
-    """The lines that a model means: with or without bullets, times and marks, or as the memory that it would have
-    written elsewhere. Headings, dates and fences are none."""
+    """The lines that a model means: with a bullet, a time or a mark before them, or as the memory that it would have
+    written elsewhere. Headings, dates and fences are none, nor is what it says around them."""
     topic = Topic(content.strip().encode("utf-8", "replace"))
     if topic.has_frontmatter:
         text = _plain(topic.body) or topic.description
@@ -152,7 +153,7 @@ def lines_of(content: str) -> list[LogLine]:
     found = []
     for raw in content.splitlines():
         text = _BULLET.sub("", raw)
-        if _NO_LINE.match(text) or log_day(f"logs/{text.strip()}.md"):
+        if not _MARKED.match(raw) or _NO_LINE.match(text) or log_day(f"logs/{text.strip()}.md"):
             continue
         for line in lines_in(f"- {one_line(text)}".encode("utf-8", "replace")):
             found.append(LogLine(_plain(line.text), kind=line.kind))

@@ -264,6 +264,7 @@ class Extraction:
         if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
+        await asyncio.to_thread(workspace.drop_repeated)
         weighed = await asyncio.to_thread(weigh, workspace, judge)
         written = []
         for base in workspace.bases():  # each history tells of its own

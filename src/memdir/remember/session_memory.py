@@ -28,6 +28,7 @@ from memdir.model.window import ContextCount
 from memdir.prompts.compose import load_prompt
 from memdir.remember.session_state import MAX_STATE_BYTES, SessionState
 from memdir.remember.turn import FinishedTurn, Skipped, messages_after
+from memdir.store.form import unspoilt
 from memdir.store.secrets import redact
 from memdir.transcript.tokens import estimate_text
 
@@ -261,6 +262,7 @@ def _plain(title: str) -> str:
 
 
 def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
+    text = unspoilt(text)
     fenced = _FENCED.fullmatch(text.strip())
     text = fenced[1] if fenced else text
     lines, headings = text.split("\n"), headings_in(text, titles)

@@ -7,6 +7,7 @@ transcript only grows, and only what is new in it is read again.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ MAX_TURN_CHARACTERS = 8_000  # of one turn that are searched: the rest is pasted
 LOG = "log:"  # before the key of a daily log; no id of a session holds a colon
 MAX_LOG_BYTES = 8 << 20  # a day's log is some pages: of what is larger the beginning is searched
 SPREAD = 5  # candidates for each place in the answer, since some are left out
+_TIME = re.compile(r"- \d\d:\d\d\b")  # at the beginning of a line
 HITS_A_SESSION = 3  # one long session about a subject must not hide the others
 
 
@@ -78,8 +80,7 @@ class SessionSearch(IndexStore):
         _, ranking = self.ranked(text, keep=SPREAD * limit, today=day_of(now))
         fitting = [one for one in ranking.candidates if one.matched or one.similarity >= MIN_SIMILARITY]
         words = words_of(text)
-        hits = (self._hit(candidate, words) for candidate in fitting)
-        return list(islice(_spread(hit for hit in hits if hit is not None), limit))
+        return list(islice(_spread(hit for one in fitting for hit in self._hits(one, words)), limit))
 
     def _is_stale(self, key: str, last: dict[str, tuple[int, int]]) -> bool:
         """Whether the file of what is no log any more is gone, or shorter than what was read of it: it was replaced."""
@@ -104,20 +105,23 @@ class SessionSearch(IndexStore):
     def _log_path(self, key: str) -> str:
         return os.path.join(self._logs, *key.removeprefix(LOG).split("/"))
 
-    def _hit(self, candidate: Candidate, words: tuple[str, ...]) -> Hit | None:
+    def _hits(self, candidate: Candidate, words: tuple[str, ...]) -> Iterator[Hit]:
+        """The message of a turn that fits best; of a daily log every line that fits as well as the best."""
         session, start = _turn_of(candidate.key)
         score = round(candidate.score, 4)
         if not session:
             path = self._log_path(candidate.key)
-            text, stamp = _read(path)
-            return Hit("", path, "", "", _day_of(path), snippet(text, words), score) if stamp else None
+            lines = [line for line in _read(path)[0].splitlines() if line.strip()]
+            most = max((count_words(line, words) for line in lines), default=0)
+            for line in [line for line in lines if count_words(line, words) == most][: HITS_A_SESSION if most else 1]:
+                yield Hit("", path, "", "", _day_of(path), _with_time(line, snippet(line, words)), score)
+            return
         ref = self._sessions[session]
         said = next((turn for _, turn in _parted(ref, self._sources[ref.agent], start)), [])
-        if not said:
-            return None
-        best = max(said, key=lambda message: count_words(message.text, words))
-        text = snippet(best.text, words)
-        return Hit(session, ref.path, best.id, best.role, best.timestamp, text, score, ref.agent)
+        if said:
+            best = max(said, key=lambda message: count_words(message.text, words))
+            text = snippet(best.text, words)
+            yield Hit(session, ref.path, best.id, best.role, best.timestamp, text, score, ref.agent)
 
 
 def _turn_of(key: str) -> tuple[str, int]:
@@ -131,6 +135,12 @@ def _turn_of(key: str) -> tuple[str, int]:
 def _day_of(path: str) -> str:
     """The day of a daily log, as its name says it."""
     return os.path.basename(path).removesuffix(".md")
+
+
+def _with_time(line: str, told: str) -> str:
+    """A part of a line of a daily log, with the time that the line begins with."""
+    time = _TIME.match(line)
+    return f"{time[0]} {told}" if time and not told.startswith(time[0]) else told
 
 
 def _spread(hits: Iterable[Hit]) -> Iterator[Hit]:

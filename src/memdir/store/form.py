@@ -106,6 +106,11 @@ def _problems(topic: Topic) -> list[str]:
     return found
 
 
+def unspoilt(text: str) -> str:
+    """A text without the line numbers of what it was read from, with line breaks where they came escaped."""
+    return _without_numbers(_with_line_breaks(text))
+
+
 def _with_line_breaks(text: str) -> str:
     """Escaped line breaks in a text that has no others, or before a label, are meant to be some."""
     bare = text.strip().strip('"') if "\n" not in text.strip() else text
@@ -124,7 +129,7 @@ def _without_numbers(text: str) -> str:
     return "\n".join(line[match.end() :] for line, match in zip(lines, found, strict=True)) + "\n"
 
 
-def _without_fence(text: str) -> str:
+def without_fence(text: str) -> str:
     """A fence around the whole file goes, and what was said before and after it."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip()), 0)
@@ -283,6 +288,6 @@ def _outside_fences(text: str) -> list[str]:
 _REPAIRS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_with_line_breaks, "its escaped line breaks became real ones"),
     (_without_numbers, "the line numbers were taken off"),
-    (_without_fence, "the fence around it was taken off"),
+    (without_fence, "the fence around it was taken off"),
     (_with_header, "its fields stand between two lines of --- at the top now"),
 )

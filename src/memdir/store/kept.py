@@ -315,16 +315,13 @@ def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate,
         said = f"{REASON_BEFORE}{unit.said}" if unit.label == "why" else unit.said
         lost = replace(unit, label="before", lead="", text=said) if fate == "past" else unit
         if fate == "gone" or (chunk and not _joins(chunk, lost)):
-            body, follows, chunk = _with_chunk(body, chunk, follows), [*_last(chunk), *follows], None
+            last = [chunk.text.rpartition("\n")[2].removeprefix(chunk.lead)] if chunk else []
+            body, follows, chunk = _with_chunk(body, chunk, follows), [*last, *follows], None
         if fate == "gone":
             follows = [successor.text if successor else unit.text, *follows]
         else:
             chunk = _joined(chunk, lost) if chunk else lost
     return _with_chunk(body, chunk, follows).replace("\n", ending)
-
-
-def _last(chunk: _Unit | None) -> list[str]:
-    return [chunk.text.rpartition("\n")[2].removeprefix(chunk.lead)] if chunk else []
 
 
 def _joins(chunk: _Unit, unit: _Unit) -> bool:

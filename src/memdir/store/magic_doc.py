@@ -19,6 +19,7 @@ from memdir.disk.plain_file import NotPlain, TooLarge, read_if_plain, read_with_
 from memdir.disk.replace_file import replace_file
 from memdir.disk.safe_path import check_key, is_inside
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
+from memdir.store.form import unspoilt
 from memdir.store.history import OUTSIDE, Origin
 from memdir.store.secrets.refuse import refuse_secrets
 from memdir.store.undo import Undone, named_change, require_history, restore, undo
@@ -40,7 +41,7 @@ _HEADER = re.compile(rb"#[ \t]+MAGIC DOC:[ \t]*(?P<title>\S[^\r\n]*)(?:\r?\n|\Z)
 _ITALICS = re.compile(
     rb"(?:[ \t]*\r?\n)?[ \t]*(?P<mark>[_*])(?![_*\s])(?P<text>[^\r\n]*[^\s_*])(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
-_FENCED = re.compile(rb"```\w*\r?\n(#[ \t]+MAGIC DOC:.*)\r?\n```", re.DOTALL | re.IGNORECASE)  # around the whole of it
+_FENCED = re.compile(rb"(?is)```\w*\r?\n(#[ \t]+MAGIC DOC:.*?)(?:\r?\n```)?")  # around the whole of it
 # What agents obey for its folder or its name, beside the names that no memory may have.
 _OBEYED = re.compile(
     r"(?:.*/)?(?:"
@@ -101,6 +102,7 @@ class MagicDoc:
     def _body_of(self, draft: bytes) -> bytes:
         """The text below header and instruction line, in whatever form a model left those: changed, twice, in a fence;
         ended as the text was."""
+        draft = unspoilt(draft.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         fenced = _FENCED.fullmatch(draft.strip())
         rest = (fenced[1] if fenced else draft).removeprefix(_BOM)
         while len(below := self._below_head(rest)) < len(rest):

@@ -13,6 +13,7 @@ from memdir.store.scan import iso_time
 from memdir.store.store import MemoryStore
 from memdir.subagents.definitions import AgentDefinition, Definitions, find_definitions, model_of
 from memdir.subagents.snapshots import Taken, standing, take_snapshot, take_up
+from memdir.text.words import counted
 
 
 class ListAgents:
@@ -67,7 +68,7 @@ class ShowAgent:
         told = _plain(one, memory)
         if options.json:
             return int(context.print_json({"agent": {**told, "prompt": one.prompt}}))
-        terminal, counted = context.terminal, f"{told['memories']} memories"
+        terminal, count = context.terminal, counted(int(str(told["memories"])), "memory", "memories")
         rows = {
             "file": one.path,
             "from": one.origin,
@@ -75,7 +76,7 @@ class ShowAgent:
             "tools": "all that the conversation has" if one.tools is None else ", ".join(one.tools) or "none",
             "never": ", ".join(one.denied),
             "model": str(told["model"]),
-            "memory": f"{one.memory}: {counted} in {told['directory']}" if one.memory else "none",
+            "memory": f"{one.memory}: {count} in {told['directory']}" if one.memory else "none",
             "snapshot": _snapshot_told(told["snapshot"], one.name),
         }
         terminal.line(terminal.bold(one.name))
@@ -109,8 +110,9 @@ def _plain(one: AgentDefinition, memory: MemDir) -> dict[str, object]:
 def _snapshot_told(found: Any, name: str) -> str:
     if not found or not (found["updatedAt"] or found["problem"]):
         return ""
-    more = "" if found["state"] == "none" else f"; `memdir agents take {name}` takes it up"
-    return str(found["problem"] or f"{found['state']}, of {found['updatedAt']}{more}")
+    is_known, more = found["state"] == "none", f"; `memdir agents take {name}` takes it up"
+    told = f"of {found['updatedAt']}, {'known here' if is_known else found['state'] + more}"
+    return str(found["problem"] or told)
 
 
 def _place(one: AgentDefinition, memory: MemDir) -> dict[str, object]:

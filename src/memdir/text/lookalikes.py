@@ -76,7 +76,8 @@ def defused(text: str) -> str:
     parts, done = [], 0
     for tag in _tags(folded):
         start, end = starts[tag.start], ends[tag.end - 1]
-        if start < done or _is_type(text, start, end):
+        is_type = re.fullmatch(r"<(?:[A-Z][a-z]+)+>?", text[start:end]) and re.match(r"\w", text[start - 1 : start])
+        if start < done or is_type:  # a type's parameter, as in `List<Skill>`
             continue
         parts += [text[done:start], f"[{tag.name}]"]
         done = end
@@ -142,11 +143,6 @@ def _is_meant(lead: str, spelled: str, after: str, name: str, *, has_closer: boo
     if re.search(r"\s", lead) and not has_closer and not re.search(r"[/\\]", lead):
         return False
     return bool(re.search(r"[-_]", name)) or not re.match(r"[\w-]", after)
-
-
-def _is_type(text: str, start: int, end: int) -> bool:
-    """Whether it is a type's parameter, as in `List<Skill>`."""
-    return bool(re.fullmatch(r"<(?:[A-Z][a-z]+)+>?", text[start:end]) and re.match(r"\w", text[start - 1 : start]))
 
 
 def _squeezed(text: str) -> str:

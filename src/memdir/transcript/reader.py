@@ -258,10 +258,8 @@ def _salvage(line: bytes) -> Iterator[Record]:
             at = match.start() + 1
             continue
         record = record_from(found)
-        if record is not None and _is_sound(record, is_repaired="\ufffd" in text):
+        # A message, or another one whose every letter is right.
+        if record is not None and (
+            record.type in MESSAGE_TYPES or ("\ufffd" not in text and (record.uuid or record.type in _LOOSE))
+        ):
             yield record
-
-
-def _is_sound(record: Record, *, is_repaired: bool) -> bool:
-    """Whether an object found in a broken line is a record: a message, or another one whose every letter is right."""
-    return record.type in MESSAGE_TYPES or (not is_repaired and (bool(record.uuid) or record.type in _LOOSE))

@@ -159,12 +159,9 @@ def _own_block(text: str) -> dict[str, Any] | None:
 def content_text(content: object) -> str:
     """The words of a content that is a string or a list of parts; parts without words are named."""
     if isinstance(content, list):
-        return "\n".join(_part_text(part) if isinstance(part, dict) else str(part) for part in content)
+        parts = (part if isinstance(part, dict) else {"text": part} for part in content)
+        return "\n".join(str(part.get("text", part.get("refusal", f"[{part.get('type')}]"))) for part in parts)
     return _text(content)
-
-
-def _part_text(part: dict[str, Any]) -> str:
-    return str(part.get("text", part.get("refusal", f"[{part.get('type')}]")))
 
 
 def _text(value: object) -> str:
