@@ -302,7 +302,7 @@ class MemDir:
 
     def team_sync(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
         """What keeps the team's directory in step with the remote that was joined; UsageError where there is none."""
-        from memdir.share.judge import TeamCaps
+        from memdir.share.remote import TeamCaps
         from memdir.share.sync import Sync
         from memdir.share.team import JOIN, Address, open_remote
         from memdir.store.shared import remote_of_note
@@ -319,6 +319,7 @@ class MemDir:
             told = f"what lies in team/ is of another team, {before}"
             raise UsageError(told, remedy=f"`memdir join` {address.where}: it sets that aside, or takes it along")
         remote = open_remote(address, self.place, self.layout, name=name, clock=self.clock)
+        remote.caps = caps
         store = self.store_for("team")
         purge = self._purge_member
         return Sync(store, remote, str(address), name, caps, self.clock, self.sink, on_progress, purge)

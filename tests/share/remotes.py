@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memdir.layout import Place
-from memdir.share.judge import TeamCaps
-from memdir.share.remote import Remote
+from memdir.share.remote import Remote, TeamCaps
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.remotes.git import GitRemote
 from memdir.share.remotes.hub import HubRemote

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
 from memdir.share.known import KnownTeam
 from memdir.share.merge import Settled, beside, conflict_of, settle
@@ -15,8 +16,8 @@ from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.sync import MAX_BY_HAND
 from tests.share.conftest import Team
-from tests.share.remotes import FolderPlace, member, memory_text
-from tests.share.test_sync import in_step, shared
+from tests.share.remotes import FolderPlace, TeamPlace, member, memory_text
+from tests.share.test_sync import forget, in_step, shared
 
 A, B, C = b"one\n\ntwo\n", b"ONE\n\ntwo\n", b"one\n\nTWO\n"
 
@@ -193,3 +194,45 @@ def test_a_text_that_is_not_what_the_remote_says_is_left_out(team: Team) -> None
     (ann,) = team("ann")
     ann.remote = Lying()
     assert "a.md" in ann.sync().left_out and ann.files() == {}
+
+
+def planted(place: TeamPlace, key: str, text: str, saved: str, seen: str) -> None:
+    """What somebody who writes the folder's files by hand puts there."""
+    folder, digest = Path(place.where), digest_of(text.encode())
+    (folder / "texts").mkdir(exist_ok=True)
+    (folder / "members").mkdir(exist_ok=True)
+    (folder / "texts" / digest).write_text(text, encoding="utf-8")
+    told = f'{{"digest": "{digest}", "by": "eve", "saved": {saved}, "seen": {seen}, "base": ""}}'
+    (folder / "members" / "eeeeeeee.json").write_text(f'{{"memories": {{"{key}": {told}}}}}', encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+@pytest.mark.parametrize("saved", ["1" + "0" * 400, "1e999", "-1e308", "true"])
+def test_no_number_of_a_teammates_costs_anybody_a_sync(team: Team, place: TeamPlace, saved: str) -> None:
+    (ann,) = team("ann")
+    planted(place, "x.md", memory_text("x", "from Eve"), saved, '{"eeeeeeee": 1}')
+    ann.put("own.md", memory_text("own", "Ann's"))
+    assert ann.sync().sent == ["own.md"]
+    forget(ann, "x.md")
+    assert ann.sync().sent_deletions == ["x.md"], "the note of the last sync can be read"
+    assert "x.md" not in ann.files() and ann.sync().taken == []
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+@pytest.mark.parametrize("count", ["9" * 4_300, str(2**53)])
+def test_nobody_counts_the_writes_of_somebody_else(team: Team, place: TeamPlace, count: str) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", "first"))
+    ann_id = b"ann".hex().ljust(8, "0")
+    planted(place, "a.md", memory_text("a", "from Eve"), "1", f'{{"eeeeeeee": 1, "{ann_id}": {count}}}')
+    ann.sync()
+    for text in ("second", "third"):
+        ann.put("a.md", memory_text("a", text))
+        assert ann.sync().sent == ["a.md"]
+        assert text in in_step(ann, bob)["a.md"] and len(ann.files()) == 1
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_is_none_is_not_written(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        encode({"saved": [number]})

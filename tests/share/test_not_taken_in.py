@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import DiskError
-from memdir.share.judge import TeamCaps
 from memdir.share.known import KnownTeam
-from memdir.share.remote import Delta, Manifest, Version, digest_of
+from memdir.share.remote import Delta, Manifest, TeamCaps, Version, digest_of
 from memdir.share.sync import Sync
 from memdir.store.store import ChangeSet
 from tests.share.conftest import Team

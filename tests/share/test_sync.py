@@ -15,8 +15,7 @@ import pytest
 
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
-from memdir.share.judge import TeamCaps
-from memdir.share.remote import Delta, Manifest, PushResult, Version, digest_of
+from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories

@@ -12,10 +12,12 @@ import re
 import string
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from re import _constants as regex
 from re import _parser as regex_parser
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
@@ -24,6 +26,7 @@ from hypothesis import strategies as st
 from evals import secrets as secrets_eval
 from memdir.errors import MemdirError
 from memdir.store.secrets import SecretMatch, find_secrets, redact
+from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.secrets.tables import one_of, rules, tried, tried_formats
 from tests.timing import cpu_seconds
 
@@ -471,6 +474,47 @@ DISGUISES = {
 def test_a_disguised_token_is_taken_out_whole(disguise: str) -> None:
     hidden = DISGUISES[disguise](github_token())
     assert redact(f"note: é {hidden} ok") == "note: é [removed: github-token] ok"
+
+
+def in_lines(digits: str, columns: int) -> str:
+    return "\n".join(digits[at : at + columns] for at in range(0, len(digits), columns))
+
+
+LAYERS = {
+    **{name: DISGUISES[name] for name in ("entities", "base64", "hexadecimal")},
+    "wide letters": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    "percent encoding": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "bold letters": lambda text: "".join(chr(0x1D7EC + int(c)) if c.isdigit() else c for c in text),
+    "invisible signs": "\u200b".join,
+    "signs of another drawing": "\U000e0100".join,
+    "stars": "**".join,
+    "tags": "<i></i>".join,
+    "a tag": lambda text: f"{text[:9]}<b></b>{text[9:]}",
+    "a comment": lambda text: f"{text[:9]}<!-- x -->{text[9:]}",
+    "percent of bytes": quote,
+    "short lines": lambda text: in_lines(base64.b64encode(f"{text} and so on".encode()).decode(), 16),
+    "UTF-16": lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
+}
+
+
+@pytest.mark.parametrize("outer", LAYERS)
+def test_a_token_is_found_beneath_two_disguises(outer: str) -> None:
+    """Whatever is around whatever, and the same thing three times."""
+    token = github_token()
+    for inner, hide in LAYERS.items():
+        hidden = LAYERS[outer](hide(token))
+        if (inner, outer) == ("wide letters", "UTF-16"):
+            continue  # which is no text of another kind than any bytes are
+        assert find_secrets(f"See {hidden} there."), f"{inner} in {outer}"
+    thrice = LAYERS[outer](LAYERS[outer](LAYERS[outer](token)))
+    assert len(thrice) > 10_000 or find_secrets(f"See {thrice} there.")
+
+
+@pytest.mark.parametrize("hide", [str, lambda text: text.encode().hex(), DISGUISES["base64"]])
+def test_a_token_is_found_in_the_name_of_a_folder(hide: Callable[[str], str]) -> None:
+    key = f"{hide(github_token())}/n.md".replace("=", "")
+    assert secrets_in(key, b"hello")[0] == ("github-token",)
+    assert harmless_name(key).startswith("[removed: github-token]")
 
 
 @pytest.mark.parametrize(

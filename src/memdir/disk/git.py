@@ -24,7 +24,7 @@ from memdir.disk.atomic import (
     written_aside,
 )
 from memdir.disk.plain_file import is_plain_file, open_plain, read_if_plain
-from memdir.disk.programs import find_program, run_git
+from memdir.disk.programs import find_program, run_git, run_git_bounded
 from memdir.disk.shipped import shipped_path
 from memdir.errors import HistoryError
 
@@ -82,10 +82,17 @@ class Git:
             if not os.path.lexists(path):
                 write_bytes_atomic(path, data)
 
-    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), index: str = "") -> bytes:
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        accept: Sequence[int] = (0,),
+        index: str = "",
+        max_bytes: int | None = None,
+    ) -> bytes:
         """What git printed; HistoryError with git's own words when its exit status is not accepted. `index` is the file
-        in which it puts a tree together, where it is to."""
-        status, output, errors = self._call(arguments, stdin, index)
+        in which it puts a tree together, where it is to; after `max_bytes` of output it is stopped."""
+        status, output, errors = self._call(arguments, stdin, index, max_bytes)
         if status < 0:
             raise self.failure(f"git {arguments[0]} {KILLED} {-status}")
         if status not in accept:
@@ -254,13 +261,17 @@ class Git:
             raise disk_error(error, "close", folder) from error
         flush_folder(folder)
 
-    def _call(self, arguments: Sequence[str], stdin: bytes, index: str = "") -> tuple[int, bytes, bytes]:
+    def _call(
+        self, arguments: Sequence[str], stdin: bytes, index: str = "", max_bytes: int | None = None
+    ) -> tuple[int, bytes, bytes]:
         if not self._is_looked_over:
             self.look_over()
         self._put_alternates_away()
         where = shipped_path("disk/git_folder")
         variables = {"GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self.objects, "GIT_LITERAL_PATHSPECS": "1"}
         variables |= {"GIT_INDEX_FILE": index} if index else {}
+        if max_bytes is not None:
+            return run_git_bounded(arguments, variables, where, TIMEOUT_SECONDS, max_bytes)
         return run_git(
             arguments, variables, cwd=where, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, kept_open=self.kept_open
         )

@@ -7,6 +7,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MOST = float("inf")
+
 
 class _Plain:
     """How the scanner reads: as `json.loads` does, but for control characters, which it lets pass."""
@@ -36,6 +38,8 @@ def encode(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join([encode(one) for one in value]) + "]"
     words = {True: "true", False: "false", None: "null"}
+    if isinstance(value, float) and not -_MOST < value < _MOST:
+        raise ValueError("that number is none that JSON has")
     return words[value] if value is None or isinstance(value, bool) else repr(value)
 
 

@@ -63,7 +63,6 @@ def run_git(
     """Exit status, output and errors of git; HistoryError when there is none, or it is not done in time."""
     import subprocess
 
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     try:
         done = subprocess.run(
             [find_program("git") or _NOWHERE, *arguments],
@@ -71,7 +70,7 @@ def run_git(
             capture_output=True,
             check=False,
             cwd=cwd,
-            env={**kept, "PATH": search_path(), "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables},
+            env=_environment(variables),
             timeout=timeout_seconds,
             pass_fds=kept_open if os.name == "posix" else (),
             umask=0o077 if os.name == "posix" else -1,
@@ -87,3 +86,33 @@ def run_git(
     except OSError as error:
         raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
     return done.returncode, done.stdout, done.stderr
+
+
+def run_git_bounded(
+    arguments: Sequence[str], variables: Mapping[str, str], cwd: str, timeout_seconds: float, max_bytes: int
+) -> tuple[int, bytes, bytes]:
+    """The same for a question whose answer may have no end: no more of it is read, and then git is stopped."""
+    import subprocess
+    import threading
+
+    command, none = [find_program("git") or _NOWHERE, *arguments], subprocess.DEVNULL
+    try:
+        child = subprocess.Popen(
+            command, stdin=none, stdout=subprocess.PIPE, stderr=none, cwd=cwd, env=_environment(variables)
+        )
+    except OSError as error:
+        raise HistoryError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
+    late = threading.Timer(timeout_seconds, child.kill)
+    late.start()
+    with child:
+        output = child.stdout.read(max_bytes) if child.stdout else b""
+        if len(output) >= max_bytes:
+            child.kill()
+        status = child.wait()
+        late.cancel()
+    return (0 if len(output) >= max_bytes else status), output, b""
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return {**kept, "PATH": search_path(), "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables}

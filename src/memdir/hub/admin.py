@@ -27,7 +27,7 @@ from memdir.hub.people import (
 )
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
-from memdir.share.judge import TeamCaps
+from memdir.share.remote import TeamCaps
 
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded

@@ -9,7 +9,7 @@ from memdir.hub.hub_database import Author, Change, Row, Transaction
 from memdir.hub.jobs import drop_proposals
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.layout import nfc
-from memdir.share.judge import TeamCaps
+from memdir.share.remote import TeamCaps
 from memdir.store.shared import fault_of_member
 
 MAX_DAYS = 3_650

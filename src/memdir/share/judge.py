@@ -8,18 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import is_index, is_key
-from memdir.share.remote import Reason
+from memdir.share.remote import Reason, TeamCaps
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import is_private
-
-
-@dataclass(frozen=True)
-class TeamCaps:
-    """The most that a team may have here (E6)."""
-
-    entries: int = 2_000
-    entry_bytes: int = 64 << 10
-    total_bytes: int = 16 << 20
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.layout import Place
-from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of, is_digest
+from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of, is_digest, moment
 from memdir.store.shared import MAX_KNOWN_BYTES
 
 _MAX_TEXT_BYTES = 1 << 20
@@ -54,7 +54,7 @@ class KnownTeam:
         if not isinstance(found, dict) or found.get("remote") != remote or not isinstance(found.get("memories"), dict):
             return known
         known.revision = _text(found.get("revision"))
-        known.synced = _number(found.get("synced"))
+        known.synced = moment(found.get("synced"))
         waiting = found.get("purged")
         known.purged = [one for one in waiting if isinstance(one, str)] if isinstance(waiting, list) else []
         for key, told in found["memories"].items():
@@ -146,7 +146,7 @@ def _version(told: Mapping[str, object]) -> Version:
     digest = _text(told.get("digest"))
     is_purged = told.get("purged") is True
     return Version(
-        digest if is_digest(digest) else GONE, _text(told.get("author")), _number(told.get("saved")), is_purged
+        digest if is_digest(digest) else GONE, _text(told.get("author")), moment(told.get("saved")), is_purged
     )
 
 
@@ -162,7 +162,3 @@ def _plain(version: Version) -> dict[str, object]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0

@@ -11,7 +11,8 @@ from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import TooLarge, read_with_status, reason_of
 from memdir.errors import PathEscape
 from memdir.layout import nfc
-from memdir.share.judge import NotShared, TeamCaps
+from memdir.share.judge import NotShared
+from memdir.share.remote import TeamCaps
 from memdir.store.scan import walk
 from memdir.store.secrets.refuse import harmless_name
 

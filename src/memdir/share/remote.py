@@ -16,6 +16,7 @@ from memdir.store.shared import told_member
 
 Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "disk"]  # the memory itself
 Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict"]
+_MAX_SECONDS = 1e11  # thousands of years from now
 GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
 
@@ -27,8 +28,41 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def moment(told: object) -> float:
+    """Seconds since the epoch as somebody else tells them; 0 for what no clock shows."""
+    is_number = isinstance(told, int | float) and not isinstance(told, bool)
+    return float(told) if is_number and 0 <= told < _MAX_SECONDS else 0.0  # type: ignore[arg-type,operator]
+
+
 def is_digest(text: str) -> bool:
     return len(text) == 64 and HEX.issuperset(text)
+
+
+@dataclass(frozen=True)
+class TeamCaps:
+    """The most that a team may have here (E6)."""
+
+    entries: int = 2_000
+    entry_bytes: int = 64 << 10
+    total_bytes: int = 16 << 20
+
+
+@dataclass
+class Intake:
+    """How much of a remote comes into memory: no text that is too large, and of all twice what a team may have here.
+    The rest is refused unread (E6)."""
+
+    caps: TeamCaps
+    entries: int = 0
+    total: int = 0
+
+    def fault_of(self, size: int) -> Reason | None:
+        """Why a text of this size is not to be read; where it is, it counts."""
+        if size > self.caps.entry_bytes:
+            return "too_large"
+        self.entries, self.total = self.entries + 1, self.total + size
+        is_over = self.entries > 2 * self.caps.entries or self.total > 2 * self.caps.total_bytes
+        return "cap" if is_over else None
 
 
 @dataclass(frozen=True)
@@ -86,6 +120,8 @@ class PushResult:
 
 class Remote(Protocol):
     """Where a team's memories are kept. RemoteError when it cannot be used now."""
+
+    caps: TeamCaps  # what is more is not read
 
     def pull(self, known: Manifest) -> Delta:
         """What differs there from what is known here."""

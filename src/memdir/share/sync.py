@@ -15,11 +15,11 @@ from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
-from memdir.share.judge import NotShared, TeamCaps, judge
+from memdir.share.judge import NotShared, judge
 from memdir.share.known import KnownTeam
 from memdir.share.local import LocalTexts, read_local, spell_alike
 from memdir.share.merge import beside, name_beside, settle
-from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Version, digest_of
+from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.secrets.refuse import harmless_name
 from memdir.store.shared import proposals_noted
@@ -193,7 +193,8 @@ class Sync:
         room = _Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
         for key in sorted(delta.versions.keys() - wanted.keys()):
             version, data = delta.versions[key], delta.texts.get(key, b"")
-            fault = judge(key, data, self.caps) or room.fault_of(key, len(data))
+            unread = delta.refused.get(key)
+            fault = _unread(key, unread) if unread else judge(key, data, self.caps) or room.fault_of(key, len(data))
             if fault is None and digest_of(data) != version.digest:
                 fault = NotShared(key, "not_text", "it is not the text that the remote says it is")
             if fault is None:
@@ -201,8 +202,8 @@ class Sync:
             else:
                 self._leave_out(key, fault, report, way="pull")
                 known.note_refused(key, version, fault.reason)
-        for key, reason in delta.refused.items():
-            report.left_out[key] = NotShared(harmless_name(key), reason, "it has a name that is refused here")
+        for key in delta.refused.keys() - delta.versions.keys():
+            report.left_out[key] = _unread(key, delta.refused[key])
         return wanted
 
     def _take(
@@ -458,6 +459,11 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
     more = {key: one for key, one in waiting.items() if key not in delta.versions and key not in delta.missing}
     texts = {key: known.kept(version.digest) or b"" for key, version in more.items() if not version.is_gone}
     return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
+
+
+def _unread(key: str, reason: Reason) -> NotShared:
+    told = {"too_large": "it is larger than a shared memory may be", "cap": "the team may have no more than this here"}
+    return NotShared(harmless_name(key), reason, told.get(reason, "it has a name that is refused here"))
 
 
 def _other_name(key: str, digest: str) -> str:

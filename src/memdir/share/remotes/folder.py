@@ -21,7 +21,20 @@ from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
 from memdir.share.merge import beside
-from memdir.share.remote import GONE, HEX, Delta, Manifest, PushResult, Reason, Version, digest_of, is_digest
+from memdir.share.remote import (
+    GONE,
+    HEX,
+    Delta,
+    Intake,
+    Manifest,
+    PushResult,
+    Reason,
+    TeamCaps,
+    Version,
+    digest_of,
+    is_digest,
+    moment,
+)
 from memdir.store.merge import merge_bytes
 
 MARK = "memdir-team.json"  # says that the folder is one of ours
@@ -31,7 +44,7 @@ COPIED = "Wait until it is copied; where it stays as it is, delete it, and what 
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
 MAX_KEPT_BYTES = 64 << 20
 MAX_MEMBERS = 1_000
-MAX_TEXT_BYTES = 1 << 20
+_MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as others tell, and as their own list does
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
 Lists = dict[str, dict[str, "Write"]]  # by member and key
@@ -57,6 +70,7 @@ class Head:
     clock: Clock
     text: bytes | None = None  # None where nobody had to read it
     late: frozenset[str] = frozenset()  # the digests of its newest texts, where not all of them are there yet
+    unread: Reason | None = None  # why its text was not
     earlier: frozenset[str] = frozenset()  # digests of texts that it had, as far as the lists tell
 
 
@@ -69,6 +83,8 @@ class FolderRemote:
         self._member = member
         self._name = name
         self._kept = kept
+        self.caps = TeamCaps()
+        self._intake = Intake(self.caps)
         self.reads = 0  # files of the folder that were opened
 
     def pull(self, known: Manifest) -> Delta:
@@ -81,8 +97,10 @@ class FolderRemote:
         }
         living = {key for key, version in known.versions.items() if not version.is_gone}
         lost = {key for key in living if key not in heads or known.digest(key) in heads[key].late}
-        texts = {key: heads[key].text or b"" for key, version in changed.items() if not version.is_gone}
-        return Delta(changed, texts, missing=frozenset(lost))
+        unread = {key: why for key in changed if (why := heads[key].unread)}
+        whole = [key for key, version in changed.items() if not version.is_gone and key not in unread]
+        texts = {key: heads[key].text or b"" for key in whole}
+        return Delta(changed, texts, missing=frozenset(lost), refused=unread)
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Others may write at this very moment: then both writes stand, and every pull merges them."""
@@ -114,19 +132,17 @@ class FolderRemote:
 
     def _heads(self, known: Manifest) -> tuple[dict[str, Head], Lists]:
         """The memories as all the writes that can be seen make them, and these writes. No text is read that is
-        `known`."""
+        `known`; those of known memories come first, so that nobody who fills the folder keeps them from being read."""
         lists, there = self._lists()
-        writes: dict[str, list[Write]] = {}
-        for own in lists.values():
-            for key, write in own.items():
-                writes.setdefault(key, []).append(write)
+        writes, self._intake = _believed(lists), Intake(self.caps)
         heads: dict[str, Head] = {}
         second: list[tuple[str, Write, bytes]] = []
-        for key, all_writes in sorted(writes.items()):
+        for key in sorted(writes, key=lambda one: (not known.digest(one), one)):
+            all_writes = writes[key]
             head = self._merge(key, _newest(all_writes), known.digest(key), there, second)
             earlier = {digest for write in all_writes for digest in (write.base, write.version.digest)} - {GONE}
             heads[key] = replace(head, earlier=frozenset(earlier))
-        for key, write, text in second:
+        for key, write, text in sorted(second, key=lambda one: one[0]):  # the same on all machines
             self._put_beside(key, write, text, heads)
         return heads, lists
 
@@ -144,6 +160,10 @@ class FolderRemote:
         digests, version = {write.version.digest for write in living}, living[0].version
         if digests == {known} and known in there:
             return Head(version, clock)
+        sizes = [self._size(digest) for digest in digests & there]
+        faults = [fault for size in sizes if (fault := self._intake.fault_of(size))]
+        if faults:
+            return Head(version, clock, unread=faults[0])
         texts = {digest: self._text(digest) for digest in digests & there}
         if None in texts.values() or texts.keys() != digests:
             return Head(version, clock, late=frozenset(digests))
@@ -227,10 +247,17 @@ class FolderRemote:
         told = found.get("memories") if isinstance(found, dict) else None
         return _writes(told) if isinstance(told, dict) else None
 
+    def _size(self, digest: str) -> int:
+        try:
+            with held_folder(self.folder, TEXTS) as held:
+                return os.lstat(os.path.join(held, digest)).st_size if is_digest(digest) else 0
+        except (OSError, PathEscape):
+            return 0
+
     def _text(self, digest: str) -> bytes | None:
         if not is_digest(digest):
             return None
-        data = self._read(TEXTS, digest, MAX_TEXT_BYTES)
+        data = self._read(TEXTS, digest, self.caps.entry_bytes)
         return data if data is not None and digest_of(data) == digest else None
 
     # The disk
@@ -318,11 +345,22 @@ def _writes(told: object) -> dict[str, Write]:
 
 def _write(told: Mapping[str, object]) -> Write:
     texts = {name: value for name, value in told.items() if isinstance(value, str)}
-    saved, clock = told.get("saved"), told.get("seen")
+    clock = told.get("seen")
     counts = clock.items() if isinstance(clock, dict) else ()
-    seen = {str(member): count for member, count in counts if isinstance(count, int) and count > 0}
-    when = float(saved) if isinstance(saved, int | float) else 0.0
-    return Write(Version(texts.get("digest", GONE), texts.get("by", ""), when), seen, texts.get("base", GONE))
+    seen = {str(member): min(n, _MAX_OWN + 1) for member, n in counts if isinstance(n, int) and n > 0}
+    version = Version(texts.get("digest", GONE), texts.get("by", ""), moment(told.get("saved")))
+    return Write(version, seen, texts.get("base", GONE))
+
+
+def _believed(lists: Lists) -> dict[str, list[Write]]:
+    """All writes by key, but for those that tell of more writes of somebody than there can be: nobody could count on
+    from there."""
+    found: dict[str, list[Write]] = {}
+    for key, write in ((key, write) for own in lists.values() for key, write in own.items()):
+        owns = {one: lists[one][key].clock.get(one, 0) for one in write.clock if key in lists.get(one, ())}
+        if all(n <= max(_MAX_COUNT, min(owns.get(one, 0), _MAX_OWN)) for one, n in write.clock.items()):
+            found.setdefault(key, []).append(write)
+    return found
 
 
 def _told(write: Write) -> dict[str, object]:

@@ -17,12 +17,12 @@ from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_obje
 from memdir.disk.git_network import GitNetwork
 from memdir.disk.safe_path import is_index, is_key
 from memdir.errors import HistoryError, RemoteError
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version, digest_of
+from memdir.share.remote import GONE, Delta, Intake, Manifest, PushResult, Reason, TeamCaps, Version, digest_of
 
 BRANCH = "main"
 MARK = "memdir-team.json"  # a file that says that the repository is a team's
-MAX_TREE_FILES = 50_000  # more is no team's memory
-MAX_TEXT_BYTES = 1 << 20
+MAX_TREE_BYTES = 8 << 20  # of the list of all files, fifty thousand of them: more is no team's memory
+_MAX_LOG_BYTES = 32 << 20
 _SAVED = "Saved: "  # a line of a commit's message: when a file was saved, in seconds, and its key
 _MAX_LOG = 10_000  # commits looked through for who wrote what
 _PLAIN = ("100644", "100755")
@@ -46,6 +46,7 @@ class GitRemote:
         self._network = GitNetwork(url, self._git.objects)
         self._name = name
         self._clock = clock
+        self.caps = TeamCaps()
 
     def pull(self, known: Manifest) -> Delta:
         head = self._network.head(BRANCH)
@@ -63,7 +64,7 @@ class GitRemote:
             raise RemoteError(f"what was fetched cannot be read: {error.message}", kind="broken") from error
 
     def _delta(self, known: Manifest, before: str, head: str, living: frozenset[str]) -> Delta:
-        blobs, refused = self._listing(head)
+        blobs, refused = self._listing(head, known)
         texts = self._texts(blobs)
         changed = {key for key, data in texts.items() if digest_of(data) != known.digest(key)}
         is_later = bool(before) and not self._git.run("rev-list", "--max-count=1", f"{head}..{before}", "--")
@@ -113,7 +114,7 @@ class GitRemote:
 
     def _fitting(self, delta: Delta, expected: Manifest) -> dict[str, Version]:
         """The versions whose keys stand in the tree as they are expected to, or as they are to be."""
-        blobs, refused = self._listing(expected.revision) if expected.revision else ({}, {})
+        blobs, refused = self._listing(expected.revision, expected) if expected.revision else ({}, {})
         wanted = {key: blobs[key] for key in blobs.keys() & delta.versions.keys()}
         stand = {key: digest_of(data) for key, data in self._texts(wanted).items()}
         return {
@@ -154,24 +155,28 @@ class GitRemote:
             return False
         return self._git.run("cat-file", "-t", commit, accept=(0, 128)) == b"commit\n"
 
-    def _listing(self, commit: str) -> tuple[dict[str, str], dict[str, Reason]]:
-        """The objects of the memories in a tree by key, and what looks like one and is none. Other files are theirs."""
+    def _listing(self, commit: str, known: Manifest) -> tuple[dict[str, str], dict[str, Reason]]:
+        """The objects of the memories in a tree by key, and what is none, or too much. Other files are theirs."""
         blobs: dict[str, str] = {}
         refused: dict[str, Reason] = {}
-        rows = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit).split(b"\0")
-        if len(rows) > MAX_TREE_FILES:
-            raise RemoteError(f"the repository holds {len(rows):,} files: that is no team's memory", kind="broken")
-        for row in rows:
-            told, _, path = row.partition(b"\t")
-            key = path.decode("utf-8", "replace")
+        listed = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, max_bytes=MAX_TREE_BYTES)
+        if len(listed) >= MAX_TREE_BYTES:
+            raise RemoteError("the repository holds more files than a team's memory does", kind="broken")
+        rows = {
+            path.decode("utf-8", "replace"): told
+            for row in listed.split(b"\0")
+            for told, _, path in [row.partition(b"\t")]
+        }
+        intake = Intake(self.caps)
+        for key in sorted(rows, key=lambda one: (not known.digest(one), one)):
             if not key.endswith(".md") or is_index(key):
                 continue
-            mode, _, name, size = told.decode("ascii", "replace").split()
-            is_file = mode in _PLAIN and size.isdecimal() and int(size) <= MAX_TEXT_BYTES
-            if is_file and is_key(key):
-                blobs[key] = name
+            mode, _, name, size = rows[key].decode("ascii", "replace").split()
+            fault = intake.fault_of(int(size)) if mode in _PLAIN and size.isdecimal() and is_key(key) else "path"
+            if fault:
+                refused[key] = fault
             else:
-                refused[key] = "too_large" if mode in _PLAIN and is_key(key) else "path"
+                blobs[key] = name
         return blobs, refused
 
     def _texts(self, blobs: Mapping[str, str]) -> dict[str, bytes]:
@@ -187,7 +192,7 @@ class GitRemote:
         wanted = f"{before}..{head}" if before else head
         form = "--format=%H%x00%an%x00%at%x00%B%x00"
         options = ("log", "-z", form, "--name-only", "--no-renames", "--no-show-signature", f"--max-count={_MAX_LOG}")
-        output = self._git.run(*options, wanted, "--") if keys else b""
+        output = self._git.run(*options, wanted, "--", max_bytes=_MAX_LOG_BYTES) if keys else b""
         words = (word.lstrip("\n") for word in output.decode("utf-8", "replace").split("\0"))
         author, when, saved = "", "", dict[str, float]()
         for word in words:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
+import socket
 import ssl
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
@@ -13,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Version
+from memdir.share.remote import GONE, Delta, Intake, Manifest, PushResult, Reason, TeamCaps, Version
 from memdir.version import __version__
 
 BATCH = 100  # changes in one request, as the contract has it
@@ -21,7 +26,9 @@ BATCH_BYTES = 6 << 20  # of texts in one: the contract allows 8 MiB, and JSON ad
 PAGE = 100  # entries in one answer that holds their texts
 MAX_PAGES = 2_000  # an answer that never ends is no answer
 MAX_ANSWER_BYTES = 32 << 20
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0  # of one read
+EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long others wait
+_MAX_NUMBER = 1 << 63  # what a database counts to
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Reason)} | {"same-name": "path"}
@@ -51,6 +58,8 @@ class HubRemote:
             raise RemoteError("a hub is talked to by https only", kind="broken", remedy="Use https://host")
         self._team = team
         self._token = token
+        self.caps = TeamCaps()
+        self._until = 0.0  # when what goes on has to have ended; 0: one question alone
         self._connection: http.client.HTTPConnection | None = None
         self.requests = 0  # that were made
 
@@ -60,6 +69,7 @@ class HubRemote:
 
     def pull(self, known: Manifest) -> Delta:
         since, restored = _numbers(known.revision)
+        self._until = time.monotonic() + EXCHANGE_SECONDS
         listed = self._listed(since)
         if since and listed.revision == since:
             return Delta(revision=known.revision)
@@ -86,23 +96,31 @@ class HubRemote:
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
-        found, head = _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
+        intake, found, head = Intake(self.caps), _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
         found.revision, at = since, since
         for _ in range(MAX_PAGES):
             path = f"{self._path}/entries?since={at}&limit={PAGE}&content=1&deleted=1"
             status, answer = self._ask("GET", path, headers=head)
             if status == 304:
                 return found
+            entries = answer.get("entries")
+            if not isinstance(entries, list) or len(entries) > PAGE:
+                break
             for one in _list(answer, "entries"):
                 self._take(one, found)
+                if (key := str(one.get("key"))) in found.texts and (why := intake.fault_of(len(found.texts[key]))):
+                    found.texts.pop(key)
+                    found.refused[key] = why
             found.purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
             if not isinstance(answer.get("revision"), int):
                 break
-            found.revision = at = _number(answer, "revision")
-            found.restored, head = _number(answer, "restored"), {}
+            before, at = at, _number(answer, "revision")
+            found.revision, found.restored, head = at, _number(answer, "restored"), {}
             if answer.get("more") is not True:
                 return found
-        raise RemoteError(f"{self._parts.netloc} answers no hub's answer", kind="broken")
+            if at <= before:
+                break
+        raise self._no_hub()
 
     def _take(self, told: Mapping[str, Any], found: _Listing) -> None:
         key, etag, content = told.get("key"), told.get("etag"), told.get("content")
@@ -121,6 +139,7 @@ class HubRemote:
         accepted: dict[str, Version] = {}
         refused: dict[str, Reason] = {}
         (since, restored), written = _numbers(expected.revision), 0
+        self._until = time.monotonic() + EXCHANGE_SECONDS
         for keys in _batches(delta):
             changes = [_change(key, delta, expected) for key in keys]
             answer = self._json("POST", f"{self._path}/batch", {"changes": changes})
@@ -131,6 +150,8 @@ class HubRemote:
                     written += 1
                 elif key in delta.versions:
                     refused[key] = _reason(one)
+            if not accepted.keys() | refused.keys() >= set(keys):
+                raise self._no_hub()
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
             since += len(keys) if expected.revision and _number(answer, "revision") == since + len(keys) else 0
         is_whole = expected.revision and written == len(delta.versions)
@@ -150,6 +171,7 @@ class HubRemote:
         self._json("POST", f"{self._path}/proposals/{proposal}", {"decision": decision})
 
     def close(self) -> None:
+        self._until = 0.0
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -172,29 +194,31 @@ class HubRemote:
             fields["Content-Type"] = "application/json"
         status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields)
         try:
-            answer = json.loads(content) if content else {}
+            answer = json.loads(content) if status != 304 else {}
         except (ValueError, RecursionError):
-            answer = {}
-        if status >= 400 or (status >= 300 and status != 304):
+            answer = None
+        if status >= 400 or (status >= 300 and (status != 304 or not headers)):
             raise self._failure(status, answer if isinstance(answer, dict) else {})
         if not isinstance(answer, dict):
-            raise RemoteError(f"{self._parts.netloc} answers no hub's answer", kind="broken")
+            raise self._no_hub()
         return status, answer
 
     def _send(self, method: str, path: str, data: bytes | None, fields: Mapping[str, str]) -> tuple[int, bytes]:
+        until = self._until or time.monotonic() + 2 * TIMEOUT_SECONDS
         for attempt in range(2):  # a kept connection may have been closed meanwhile
             is_kept = self._connection is not None
             connection = self._connection or self._connect()
             self.requests += 1
             try:
-                connection.request(method, path, body=data, headers=dict(fields))
-                response = connection.getresponse()
-                content = response.read(MAX_ANSWER_BYTES + 1)
+                with _ended_by(connection, until):
+                    connection.request(method, path, body=data, headers=dict(fields))
+                    response = connection.getresponse()
+                    content = response.read(MAX_ANSWER_BYTES + 1)
                 self._connection = None if response.will_close else connection
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 self._connection = None
-                if is_kept and attempt == 0:
+                if is_kept and attempt == 0 and time.monotonic() < until:
                     continue
                 why = getattr(error, "strerror", "") or type(error).__name__
                 told, remedy = (
@@ -214,6 +238,10 @@ class HubRemote:
             return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=trust)
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
 
+    def _no_hub(self) -> RemoteError:
+        remedy = "Check the address, and what stands between: a proxy, a login page"
+        return RemoteError(f"{self._parts.netloc} answers what no hub answers", kind="broken", remedy=remedy)
+
     def _failure(self, status: int, answer: Mapping[str, Any]) -> RemoteError:
         error = answer.get("error")
         told = error if isinstance(error, dict) else {}
@@ -221,6 +249,27 @@ class HubRemote:
         kinds: dict[int, RemoteFailure] = {401: "not_allowed", 403: "not_allowed", 404: "not_allowed", 429: "rate"}
         kind = kinds.get(status, "offline" if status in (408, 502, 503, 504) else "broken")
         return RemoteError(f"{self._parts.netloc}: {message[:500]}", kind=kind, remedy=remedy[:500])
+
+
+@contextmanager
+def _ended_by(connection: http.client.HTTPConnection, until: float) -> Iterator[None]:
+    """An exchange that ends then, whatever comes: each read has a time of its own, and there may be any number."""
+    if connection.sock is None:
+        connection.connect()
+    late = threading.Timer(max(until - time.monotonic(), 0.0), _hang_up, [connection.sock])
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+    if time.monotonic() >= until:
+        raise TimeoutError(errno.ETIMEDOUT, "it takes too long")
+
+
+def _hang_up(wire: socket.socket) -> None:
+    with suppress(OSError):
+        wire.shutdown(socket.SHUT_RDWR)
 
 
 def _batches(delta: Delta) -> list[list[str]]:
@@ -273,7 +322,7 @@ def _list(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _number(answer: Mapping[str, Any], name: str) -> int:
     found = answer.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+    return found if isinstance(found, int) and not isinstance(found, bool) and abs(found) < _MAX_NUMBER else 0
 
 
 def seconds_of(told: object) -> float:

@@ -6,9 +6,17 @@ out a value. It does not prove that a value works, and it cannot tell a password
 
 from __future__ import annotations
 
-from memdir.store.secrets.rules import by_announcement, by_format, by_place, in_pieces, key_blocks, seed_phrases
+from memdir.store.secrets.rules import (
+    by_announcement,
+    by_format,
+    by_place,
+    in_pieces,
+    key_blocks,
+    seed_phrases,
+    unmarked,
+)
 from memdir.store.secrets.tables import compiled
-from memdir.store.secrets.view import MAX_DEPTH, MIN_ENCODED, View, decoded, plain, unescaped
+from memdir.store.secrets.view import MAX_LAYERS, MIN_ENCODED, WRAPPED, View, decoded, plain, unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +52,15 @@ class SecretMatch:
 
 def find_secrets(text: str) -> tuple[SecretMatch, ...]:
     """Where `text` holds secrets: in order, without overlaps. A secret in several pieces is several matches."""
-    view = plain(text)
-    findings = [*_in_view(view), *_in_encoded(view, depth=0)]
-    decoded = unescaped(view)
-    if decoded is not None:
-        findings += _in_view(decoded)
+    return _merged(_found(text, plain(View(text)), MAX_LAYERS))
+
+
+def _found(text: str, view: View, layers: int) -> list[Finding]:
+    """The secrets of a text in one of its clothes and in those beneath, until it wears none or wore too many."""
+    findings = [*_in_view(view), *_in_encoded(view, layers)]
     findings += in_pieces(text, view, findings)
-    return _merged(findings)
+    beneath = (unescaped(view) or unmarked(view)) if layers else None
+    return findings + _found(text, beneath, layers - 1) if beneath else findings
 
 
 def redact(text: str) -> str:
@@ -138,16 +148,11 @@ def _in_view(view: View) -> list[Finding]:
     return [(rank, kind, view.starts[start], view.ends[end - 1]) for rank, kind, start, end in findings]
 
 
-def _in_encoded(view: View, *, depth: int) -> Iterator[Finding]:
+def _in_encoded(view: View, layers: int) -> Iterator[Finding]:
     """Base64 and hexadecimal runs whose content holds a secret; wrapped lines are tried as one."""
-    for run in _encoded_runs(view):
+    for run in _encoded_runs(view) if layers else ():
         content = decoded(run.group())
-        if not content:
-            continue
-        inner = View(content)
-        found = _in_view(inner)
-        if not found and depth < MAX_DEPTH:
-            found = list(_in_encoded(inner, depth=depth + 1))
+        found = _found(content, plain(View(content)), layers - 1) if content else ()
         if found:
             yield *min(found)[:2], view.starts[run.start()], view.ends[run.end() - 1]
 
@@ -158,8 +163,10 @@ def _encoded_runs(view: View) -> Iterator[Match[str]]:
     for start, end in view.words:
         if end - start >= MIN_ENCODED:
             yield from run.finditer(view.text, start, end)
-    if any(compiled(r"[A-Za-z0-9+/]{40}").search(view.text, *word) for word in view.words if word[1] - word[0] >= 40):
-        wrapped = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,80}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,80})+={0,2}"
+    if compiled(WRAPPED).search(view.text) or any(
+        compiled(r"[A-Za-z0-9+/]{40}").search(view.text, *word) for word in view.words if word[1] - word[0] >= 40
+    ):
+        wrapped = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{12,80}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,80})+={0,2}"
         yield from compiled(wrapped).finditer(view.text)
 
 

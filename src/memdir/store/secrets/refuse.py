@@ -46,14 +46,14 @@ def harmless_name(key: str, data: bytes = b"") -> str:
     for match in find_secrets(text):
         if _shares_letters(letters, _letters(text[match.start : match.end])):
             return f"[removed: {match.kind}].md"
-    return redact(key)
+    return "/".join(redact(part) for part in redact(key).split("/"))
 
 
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
     """The kinds of the secrets that a file holds and did not hold before, and where they stand; never their values."""
     text = _all_text(data)
     found = new_secrets(_all_text(before or b""), text)
-    named = find_secrets(key) if before is None else ()
+    named = find_secrets(key) or find_secrets(key.replace("/", " ")) if before is None else ()
     told = [_told(text, found)] if found else []
     told += [f"{match.kind} in its file name" for match in named]
     return tuple(dict.fromkeys(match.kind for match in (*found, *named))), ", ".join(told)

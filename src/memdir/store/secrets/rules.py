@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import binascii
 from collections import Counter
+from functools import lru_cache
 
 from memdir.store.secrets.tables import compiled, one_of, tried, tried_formats
 from memdir.store.secrets.value import ASSIGNED, MAX_JUDGED, NEAR, SAID, STATED, is_value, is_wordlike, stands_for_one
-from memdir.store.secrets.view import readable, rewritten, words_of
+from memdir.store.secrets.view import ESCAPE, MAX_LAYERS, WRAPPED, decoded, readable, rewritten, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ _JOINTS = (
 _MARKUP = (  # what a page shows without a gap
     r"(?=[*`~<\\\]\[&])(?:"  # as above
     r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd
-    r"|\\(?=[!-/:-@\[-`{-~])"  # ab\_cd
+    r"|\\(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w)\\(?=\w)"  # ab\_cd, a\b\c\d
     r"|\]\([^()\s]{0,200}\)|(?<=\w)\[(?=\w+\]\()"  # [ab](page)cd, ab[cd](page)
     r"|&(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));)"
 )
+_LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 _SHORTEST_SEED, _LONGEST_SEED = (
     47,
@@ -104,7 +106,7 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
             known[start:end] = b"\1" * (end - start)
     seen = Counter(view.text[slice(*word)] for word in view.words)
     for joints in (_JOINTS, _MARKUP):
-        whole = compiled(joints).sub("", view.text)
+        whole = _without(joints, view.text)
         new = Counter(whole[slice(*word)] for word in words_of(whole)) - seen
         if not _formats_in(list(new)):
             continue  # as most texts: this saves the way back to where each character stood
@@ -116,9 +118,46 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
                 yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
 
 
+def unmarked(view: View) -> View | None:
+    """The text without markup, where that lays bare what may be a disguise itself: something encoded or escaped."""
+    if not has_markup(view.text):
+        return None
+    whole = once = _without(_MARKUP, view.text)
+    for _ in range(MAX_LAYERS):
+        before, whole = whole, compiled(_MARKUP).sub("", whole)
+        if whole == before:
+            break
+    seen = {view.text[slice(*word)] for word in view.words}
+    new = [word for word in (whole[slice(*one)] for one in words_of(whole)) if word not in seen]
+    if not any(map(_is_encoded, new)) and not (whole != once and _formats_in(new)) and not _is_more(whole):
+        return None
+    return rewritten(view, _MARKUP, lambda _: "")
+
+
+@lru_cache(maxsize=2)
+def _without(joints: str, text: str) -> str:
+    return compiled(joints).sub("", text)
+
+
+def has_markup(text: str) -> bool:
+    return any(sign in text for sign in "*`~<\\[&")  # far faster than a pattern
+
+
+def _is_more(text: str) -> bool:
+    """Whether a text is a disguise of another kind still; asking for a sign first is far faster than a pattern."""
+    beneath = ((ESCAPE, "%\\&"), (WRAPPED, "\n"), ("<!--", "<"))
+    return any(any(sign in text for sign in signs) and compiled(one).search(text) for one, signs in beneath)
+
+
+def _is_encoded(word: str) -> bool:
+    return any(decoded(run) for run in compiled(r"[A-Za-z0-9+/_-]{24,}").findall(word))
+
+
 def _may_hold_pieces(text: str) -> bool:
     """Whether there is what no token is without: a digit beside a letter in a longer run, or letters one by one."""
     if compiled(r" \S \S \S ").search(text) and compiled(r"(?:\S ){15}").search(text):
+        return True
+    if has_markup(text) and len(compiled(r"[*`~\\>]\w(?=[*`~\\<])").findall(text)) >= _LETTER_BY_LETTER:
         return True
     is_mixed = compiled(r"\d(?:(?=[A-Za-z])|(?<=[A-Za-z]\d))").search(text)
     return bool(is_mixed and compiled(r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d").search(text))

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from re import Match
 
-MAX_DEPTH = 2  # base64 inside base64 occurs (Kubernetes, CI variables); a third layer does not
+MAX_LAYERS = 6  # of one disguise in another; more is no text that anybody reads
 MIN_WORD, MAX_WORD = 16, 4_096  # of a word that may be a token
-_UNSEEN = "\u034f\u115f\u1160\u2800\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))
+_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0" + "".join(
+    map(chr, range(0xFE00, 0xFE10))
+)
+_UNSEEN_TOO = r"[\U000e0000-\U000e0fff]"  # more signs that choose how a letter is drawn, and nothing to be drawn
 _AROUND = "\"'`<>,;()[]{}"  # signs that stand around words
 _PARTED = dict.fromkeys(map(ord, _AROUND), " ")
+WRAPPED = r"\n[ \t]{0,8}[A-Za-z0-9+/]{12,80}={0,2}\r?(?:\n|$)"  # a line of base64 and of nothing else
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
 
@@ -52,19 +56,18 @@ class View:
         return [span for word in self.words for span in _stretches(self.text, *word)]
 
 
-def plain(text: str) -> View:
+def plain(view: View) -> View:
     """The text in NFKC, without characters that cannot be seen."""
-    if text.isascii():
-        return View(text)
-    odd = "".join(sorted(sign for sign in set(text) if _visible(sign) != sign))
-    return rewritten(View(text), f"[{odd}]", lambda match: _visible(match.group())) if odd else View(text)
+    text = view.text
+    odd = "" if text.isascii() else "".join(sorted(sign for sign in set(text) if _visible(sign) != sign))
+    return rewritten(view, f"[{odd}]", lambda match: _visible(match.group())) if odd else view
 
 
 @lru_cache(maxsize=4_096)
 def _visible(character: str) -> str:
     if character.isascii():
         return character
-    if unicodedata.category(character) == "Cf" or character in _UNSEEN:
+    if unicodedata.category(character) == "Cf" or character in _UNSEEN or compiled(_UNSEEN_TOO).match(character):
         return ""
     return unicodedata.normalize("NFKC", character)
 
@@ -74,19 +77,27 @@ def unescaped(view: View) -> View | None:
     text = view.text
     if "%" not in text and "\\" not in text and "&#" not in text and "<!--" not in text:
         return None
-    view = rewritten(view, r"<!--(?:[^-]|-(?!->)){0,200}-->", lambda _: "")  # Markdown shows a token around it whole
-    for _ in range(MAX_DEPTH):
-        escape = (
-            r"%([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
-        )
-        view = rewritten(view, escape, _unescape)
-    return view if view.text != text else None
+    if "<!--" in text:
+        view = rewritten(view, r"<!--(?:[^-]|-(?!->)){0,200}-->", lambda _: "")  # a page shows a token around it whole
+    view = rewritten(view, ESCAPE, _unescape) if compiled(ESCAPE).search(view.text) else view
+    return plain(view) if view.text != text else None
+
+
+ESCAPE = (
+    r"%(0[9ADad]|[2-7][0-9A-Fa-f])|\\x(0[9ADad]|[2-7][0-9A-Fa-f])|[%\\]u([0-9A-Fa-f]{4})|&#[xX]([0-9A-Fa-f]{2,5});|&#(\d{2,6});"
+    r"|((?:%[89A-Fa-f][0-9A-Fa-f]){2,})"
+)
+_DECIMAL, _UTF8 = 5, 6  # groups
 
 
 def _unescape(match: Match[str]) -> str:
     digits = match[match.lastindex or 0]
-    code = int(digits, 10 if match.lastindex == 5 else 16)  # the fifth group is the decimal one
-    return chr(code) if 0x20 <= code < 0x7F else match.group()
+    if match.lastindex == _UTF8:
+        letters = bytes.fromhex(digits.replace("%", "")).decode("utf-8", "replace")
+        return match.group() if "\ufffd" in letters else letters
+    code = int(digits, 10 if match.lastindex == _DECIMAL else 16)
+    is_letter = code in (9, 10, 13) or 0x20 <= code < 0x7F or 0xA0 <= code < 0xD800 or 0xE000 <= code < 0x110000
+    return chr(code) if is_letter else match.group()
 
 
 def rewritten(view: View, pattern: str, rewrite: Callable[[Match[str]], str]) -> View:
@@ -157,7 +168,14 @@ def decoded(run: str) -> str:
 
 
 def readable(content: bytes) -> str:
-    if not content.isascii():
-        return ""
-    text = content.decode("ascii")
-    return text if all(character.isprintable() or character in "\t\r\n" for character in text) else ""
+    """A text of bytes, as far as it is one: what follows in the next line may not belong to it any more."""
+    if 4 * content.count(0) >= len(content):
+        order = "le" if content[1::2].count(0) >= content[::2].count(0) else "be"
+        text = content.decode(f"utf-16-{order}", "replace").removeprefix("\ufeff")
+    else:
+        text = content.decode("utf-8", "replace")
+    if text.isprintable() and "\ufffd" not in text:
+        return text
+    fault = compiled(r"[^\t\r\n -~\xa0-\ufffc\U00010000-\U000e0fff]").search(text)
+    text = text[: fault.start()] if fault else text
+    return text if 4 * len(text) >= len(content) else ""

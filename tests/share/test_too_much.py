@@ -1,0 +1,189 @@
+"""A remote that holds more than a team's memory, answers for ever, or is no hub at all: nobody waits, no memory fills,
+and it is said (E4, E6)."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from memdir.disk.git import write_object
+from memdir.errors import RemoteError
+from memdir.share.remote import Delta, Manifest, TeamCaps, Version, digest_of
+from memdir.share.remotes import hub
+from memdir.share.remotes.folder import FolderRemote
+from memdir.share.remotes.git import GitRemote
+from memdir.share.remotes.hub import HubRemote
+from tests.share.remotes import memory_text
+
+CAPS = TeamCaps(entries=10, entry_bytes=1_000, total_bytes=5_000)
+TEXT = memory_text("a", "x" * 500)
+
+
+def test_a_list_that_names_one_text_thousands_of_times_is_not_read_thousands_of_times(tmp_path: Path) -> None:
+    remote = FolderRemote(str(tmp_path), member="a" * 8)
+    remote.create()
+    remote.caps = CAPS
+    large, digest = "y" * 5_000, digest_of(TEXT.encode())
+    (tmp_path / "texts").mkdir(), (tmp_path / "members").mkdir()
+    for text in (TEXT, large):
+        (tmp_path / "texts" / digest_of(text.encode())).write_text(text, encoding="utf-8")
+    told = {f"k{n:04}.md": {"digest": digest, "by": "eve", "saved": 1, "seen": {"e" * 8: 1}} for n in range(3_000)}
+    told["large.md"] = {**told["k0000.md"], "digest": digest_of(large.encode())}
+    (tmp_path / "members" / f"{'e' * 8}.json").write_text(json.dumps({"memories": told}), encoding="utf-8")
+    delta = remote.pull(Manifest({"k2999.md": Version("0" * 64)}))
+    assert "k2999.md" in delta.texts, "what is known comes first"
+    assert sum(map(len, delta.texts.values())) <= 2 * CAPS.total_bytes and len(delta.texts) <= 2 * CAPS.entries
+    assert delta.refused["k2000.md"] == "cap" and delta.refused["large.md"] == "too_large" and not delta.missing
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> tuple[Path, GitRemote]:
+    where = tmp_path / "team.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(where)], check=True)
+    remote = GitRemote(str(where), str(tmp_path / "objects"))
+    remote.caps = CAPS
+    return where, remote
+
+
+def commit(where: Path, tree: str) -> None:
+    who = "eve <e@x> 1700000000 +0000"
+    objects = str(where / "objects")
+    name = write_object(objects, "commit", f"tree {tree}\nauthor {who}\ncommitter {who}\n\nx\n".encode())
+    (where / "refs/heads/main").write_text(f"{name}\n", encoding="ascii")
+
+
+def tree(where: Path, *rows: tuple[str, str, str]) -> str:
+    data = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(one) for mode, name, one in sorted(rows, key=str))
+    return write_object(str(where / "objects"), "tree", data)
+
+
+def test_one_text_under_thousands_of_names_is_not_taken_in_thousands_of_times(
+    repository: tuple[Path, GitRemote],
+) -> None:
+    where, remote = repository
+    small, large = (write_object(str(where / "objects"), "blob", text.encode()) for text in (TEXT, "y" * 5_000))
+    rows = [("100644", f"k{n:04}.md", small) for n in range(3_000)]
+    commit(where, tree(where, *rows, ("100644", "large.md", large)))
+    delta = remote.pull(Manifest({"k2999.md": Version("0" * 64)}))
+    assert "k2999.md" in delta.texts, "what is known comes first"
+    assert sum(map(len, delta.texts.values())) <= 2 * CAPS.total_bytes and len(delta.texts) <= 2 * CAPS.entries
+    assert delta.refused["k2000.md"] == "cap" and delta.refused["large.md"] == "too_large" and not delta.missing
+
+
+def test_a_tree_of_a_hundred_million_names_is_no_team(repository: tuple[Path, GitRemote]) -> None:
+    where, remote = repository
+    one = tree(where, ("100644", "a.md", write_object(str(where / "objects"), "blob", b"x")))
+    for _ in range(8):
+        one = tree(where, *(("40000", f"d{n}", one) for n in range(10)))
+    commit(where, one)
+    begun = time.monotonic()
+    with pytest.raises(RemoteError, match="more files"):
+        remote.pull(Manifest())
+    assert time.monotonic() - begun < 20
+
+
+# Hubs.
+
+
+@contextmanager
+def answering(answer: Callable[[socket.socket, bytes], None]) -> Iterator[HubRemote]:
+    """A server that answers each request in its own way."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    wire, _ = bound.accept()
+                    with wire, suppress(OSError):
+                        answer(wire, wire.recv(65_536))
+
+        threading.Thread(target=serve, daemon=True).start()
+        remote = HubRemote(f"http://127.0.0.1:{bound.getsockname()[1]}", team="t", token="mdh_x")
+        remote.caps = CAPS
+        yield remote
+        bound.shutdown(socket.SHUT_RDWR)
+
+
+def said(wire: socket.socket, body: object, status: str = "200 OK") -> None:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    wire.sendall(f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+
+
+def drip(wire: socket.socket, start: bytes, drop: bytes) -> None:
+    wire.sendall(start)
+    while True:
+        wire.sendall(drop)
+        time.sleep(0.05)
+
+
+DRIPS = {
+    "a body": (b"HTTP/1.1 200 OK\r\nContent-Length: 30000000\r\n\r\n", b" "),
+    "a head": (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+    "go on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"x"),
+}
+
+
+@pytest.mark.parametrize("name", DRIPS)
+def test_an_answer_that_drips_ends(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "EXCHANGE_SECONDS", 0.2)
+    with answering(lambda wire, asked: drip(wire, *DRIPS[name])) as remote:
+        begun = time.monotonic()
+        with pytest.raises(RemoteError) as failed:
+            remote.pull(Manifest())
+        assert failed.value.kind == "offline" and time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"<html>log in</html>", b"", b"[]", {}, {"revision": "x", "entries": {}}, {"revision": 5, "entries": [{}] * 101}],
+)
+def test_what_answers_as_no_hub_does_is_none(answer: object) -> None:
+    with answering(lambda wire, asked: said(wire, answer)) as remote:
+        for ask in (
+            lambda: remote.pull(Manifest()),
+            lambda: remote.push(Delta({"a.md": Version("0" * 64)}, {"a.md": b"x"}), expected=Manifest()),
+        ):
+            with pytest.raises(RemoteError, match="no hub") as failed:
+                ask()
+            assert failed.value.kind == "broken"
+
+
+def test_unchanged_is_an_answer_to_one_question_only() -> None:
+    with answering(lambda wire, asked: said(wire, b"", "304 Not Modified")) as remote:
+        assert remote.pull(Manifest(revision="5")).revision == "5"
+        with pytest.raises(RemoteError):
+            remote.pull(Manifest())
+        with pytest.raises(RemoteError):
+            remote.push(Delta({"a.md": Version("0" * 64)}, {"a.md": b"x"}), expected=Manifest(revision="5"))
+
+
+def test_pages_without_end_fill_nothing() -> None:
+    asked: list[int] = []
+
+    def page(wire: socket.socket, request: bytes) -> None:
+        asked.append(1)
+        at = len(asked)
+        entries = [
+            {"key": f"k{at}-{n}.md", "etag": digest_of(TEXT.encode()), "content": TEXT * (n % 2 + 1)}
+            for n in range(100)
+        ]
+        said(wire, {"revision": at, "more": at < 5, "entries": entries})
+
+    with answering(page) as remote:
+        delta = remote.pull(Manifest())
+        assert sum(map(len, delta.texts.values())) <= 2 * CAPS.total_bytes and len(delta.refused) > 400
+        assert set(delta.refused.values()) == {"cap", "too_large"}
+    with (
+        answering(lambda wire, request: said(wire, {"revision": 5, "more": True, "entries": []})) as remote,
+        pytest.raises(RemoteError, match="no hub"),
+    ):
+        remote.pull(Manifest())
