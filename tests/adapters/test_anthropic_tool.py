@@ -130,6 +130,7 @@ def test_lines_are_numbered_and_a_range_is_a_range(tool: MemoryTool) -> None:
     )
     assert "     7\tone" in does(tool, "view", path="/memories/a.md")
     assert does(tool, "view", path="/memories/a.md", view_range=[7, 7]).startswith("     7\tone\n…")
+    assert "read on with view_range [8, -1]" in does(tool, "view", path="/memories/a.md", view_range=[7, 7])
     assert "two" in does(tool, "view", path="/memories/a.md", view_range=[7, -1])
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from memdir.cli.context import Formatter, build_parser
 from memdir.cli.entry import command_places, load_command
+from memdir.model.builtin.extract.eyes import _CODE, _PATH
+from memdir.model.builtin.extract.features import _MARKS
 from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]
@@ -95,3 +97,15 @@ def test_help_of_a_command_for_programs_is_one_answer(memdir: Memdir, words: str
     ran = memdir(*words.split())
     told = json.loads(ran.out)
     assert ran.code == 0 and told["ok"] and told["command"] == "list" and "--limit" in told["help"]
+
+
+@pytest.mark.parametrize(("letters", "code"), [(60_000, 0), (2_000_000, 5)])
+def test_a_blob_is_kept_or_refused_at_the_door_and_breaks_nothing(memdir: Memdir, letters: int, code: int) -> None:
+    ran = memdir("remember", "-", stdin="x" * letters)
+    assert ran.code == code and "inside memdir" not in ran.err
+    assert code == 0 or "at most" in ran.err
+
+
+@pytest.mark.parametrize("pattern", [_CODE, _PATH, *(mark for _, mark in _MARKS)], ids=lambda it: it.pattern[:20])
+def test_no_pattern_goes_through_a_blob_again_and_again(pattern: re.Pattern[str]) -> None:
+    assert pattern.search("x" * 1_000_000) is None  # hours, where each letter begins anew

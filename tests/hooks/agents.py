@@ -47,7 +47,9 @@ class Agent:
     @property
     def transcript(self) -> Path:
         name = {"codex": f"rollout-2026-11-16T03-06-17-{self.session}", "gemini": f"session-{self.session[:8]}"}
-        return self.home / self.host / f"{name.get(self.host, self.session)}.jsonl"
+        folders = {"gemini": ".gemini/tmp/p/chats", "claude": ".claude/projects/p", "codex": ".codex/kept"}
+        folder = Path(self.environment["HOME"]) / folders.get(self.host, f".{self.host}/projects/p/chats")
+        return folder / f"{name.get(self.host, self.session)}.jsonl"
 
     @property
     def database(self) -> Path:

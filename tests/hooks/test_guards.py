@@ -542,6 +542,11 @@ def test_a_second_guard_on_a_memory_tells_which_one_it_replaced(memdir: Memdir, 
     assert json.loads(memdir("guard", "add", rule, GUARD, "--json").out)["replaced"] == "block shell(git push -f)"
 
 
+def test_a_memory_that_is_not_there_is_missed_in_the_project(memdir: Memdir, rule: str, layout: Layout) -> None:
+    told = memdir("guard", "add", "no_such", GUARD)
+    assert told.code == 6 and f"in {layout.default_memory}" in told.err
+
+
 def test_one_guard_names_every_form_of_a_command(memdir: Memdir, rule: str) -> None:
     memdir("guard", "add", rule, "block shell(git push --force|--force-with-lease|-f|+*)")
     for forced in ("push --force", "push -f", "push -uf", "push origin +main", "push --force-with-lease=main origin"):

@@ -14,7 +14,9 @@ import pytest
 
 import memdir
 from memdir.hooks.hook import EVENTS, MAX_ANSWER, MAX_SECONDS
+from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Layout
+from memdir.transcript.attended import Attended
 from memdir.transcript.sources.gemini import GeminiSessions
 from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
@@ -336,3 +338,24 @@ def test_a_hook_loads_nothing_heavy(agent: Agent, event: str, memdir: Callable[.
     assert "memdir.hooks.hook" in loaded
     assert loaded & set(HEAVY) == set()
     assert len([name for name in loaded if name.partition(".")[0] == "memdir"]) <= 45
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen"], indirect=True)
+def test_only_a_transcript_of_the_agent_s_own_is_read(
+    agent: Agent, layout: Layout, tmp_path: Path, memories: Memories
+) -> None:
+    """Whoever can call a hook could name any file; a link that came later leads nowhere either."""
+    agent.say(RULE)
+    stranger, link = tmp_path / agent.transcript.name, agent.transcript.with_name(f"b-{agent.transcript.name}")
+    agent.transcript.rename(stranger)
+    link.symlink_to(stranger)
+    for path in (stranger, link, agent.transcript.parent / ".." / ".." / ".." / ".." / ".." / stranger.name):
+        session = Path(path).name.removesuffix(".jsonl")
+        agent.hook("prompt", transcript_path=str(path), session_id=session, prompt="go on")
+        assert Attended.load(layout, session).transcript == "", path  # type: ignore[union-attr]
+    agent.session = "1c9e4c52-0000-4000"
+    agent.prompt("Please go on.")
+    agent.transcript.symlink_to(stranger)
+    WorkQueue(layout).add(agent.transcript.stem)
+    subprocess.run([agent.command, "hook", "--work", str(agent.project)], env=agent.environment, check=True)
+    assert memories() == []

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
+from memdir.errors import RemoteError
 from memdir.memdir import MemDir
+from memdir.share.remote import Manifest
+from memdir.share.remotes.hub import HubRemote
 from memdir.store.history import Origin, tell_derived
 from memdir.store.topic import Topic
 from tests.conftest import Ran
@@ -67,6 +70,17 @@ def test_a_wrong_token_joins_nothing(hub: HubServer, memdir_command: str, projec
     assert done.returncode == 16 and "xxxx" not in done.stdout + done.stderr
     assert not open_memory(project, home=tmp_path / "eve").has_team
     assert not (tmp_path / "eve" / "hub-tokens").exists()
+
+
+@pytest.mark.parametrize("what", ["token", "team"])
+def test_what_a_member_can_do_about_a_token_that_has_ended_is_told(hub: HubServer, admin: Client, what: str) -> None:
+    token, team = ("mdh_" + "x" * 43, admin.team) if what == "token" else (admin.token, "t_000000000000")
+    remote = HubRemote(f"http://127.0.0.1:{hub.port}", team=team, token=token)
+    with pytest.raises(RemoteError) as told:
+        remote.pull(Manifest())
+    remote.close()
+    assert told.value.kind == "not_allowed" and "`memdir join http" in told.value.remedy
+    assert "Bearer" not in str(told.value) and token not in str(told.value)
 
 
 def test_whoever_watches_sees_a_change_at_once(

@@ -263,6 +263,27 @@ def test_a_commit_that_empties_the_repository_is_not_followed(team: Team, place:
     assert bob.sync().deleted == ["m0.md"] and len(in_step(ann, bob, cleo)) == 3, "one by plain git is a deletion"
 
 
+@pytest.mark.parametrize("kind", ["git"])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_repository_that_was_set_back_takes_nobody_back(team: Team, place: TeamPlace, goes_on: bool) -> None:
+    """Somebody forces an older commit on it, or another one on top of that."""
+    assert isinstance(place, GitPlace)
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(4)})
+    old = place.run("rev-parse", "main").decode().strip()
+    ann.put("m0.md", ann.read("m0.md").replace("First", "Ann's"))
+    ann.put("new.md", memory_text("new", BODY))
+    forget(ann, "m1.md")
+    in_step(ann, bob)
+    if goes_on:
+        old = place.run("commit-tree", f"{old}^{{tree}}", "-p", old, "-m", "another").decode().strip()
+    place.run("update-ref", "refs/heads/main", old)
+    files = in_step(bob, ann)
+    assert "Ann's line" in str(files.values()) and "new.md" in files
+    if not goes_on:
+        assert sorted(files) == ["m0.md", "m2.md", "m3.md", "new.md"] and "Ann's line" in files["m0.md"]
+
+
 def test_undo_takes_back_what_one_did_oneself_and_not_what_came_from_the_team(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))

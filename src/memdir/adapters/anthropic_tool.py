@@ -63,7 +63,10 @@ class _Commands:
         if key == INDEX_NAME:
             return index_of(store)
         data = store.read_bytes(key if key.endswith(".md") else key + ".md") if key else None
-        return self._listing(store, key) if data is None else numbered(data, _window(lines))
+        if data is None:
+            return self._listing(store, key)
+        text, sign, place = numbered(data, _window(lines)).rpartition("read on with offset ")
+        return f"{text}read on with view_range [{place}, -1]" if sign and place.isdecimal() else text + sign + place
 
     def create(self, path: str, text: str) -> str:
         store, key = self._store(), _file_key(path)

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.store.scan import MAX_MEMORY_BYTES
 
     text = text_of(options.words, max_bytes=MAX_MEMORY_BYTES, what="remember")
-    if not options.anyway:
+    if not options.anyway and len(text) <= MAX_MEMORY_BYTES:  # a longer one is refused below
         _require_news(text, context)
     added = context.start().add(
         text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from contextlib import suppress
 from typing import Any
 
 from memdir.errors import BadMemoryFile, MemoryNotFound, UsageError
@@ -194,9 +195,10 @@ def _named(memory: MemDir, name: str, scope: str) -> tuple[str, Memory]:
     try:
         return first, memory.get(name, scope=first)
     except MemoryNotFound:
-        if not others:
-            raise
-        return _named(memory, name, others[0])
+        for other in others:
+            with suppress(MemoryNotFound):
+                return other, memory.get(name, scope=other)
+        raise
 
 
 def _save(memory: MemDir, scope: str, found: Memory, data: bytes) -> Memory:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memdir.memdir import MemDir
+    from memdir.settings import Environment
 
 # A host as its command line names it, and the agent whose transcripts it writes.
 HOSTS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini", "qwen": "qwen", "opencode": "opencode"}
@@ -326,11 +327,36 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
+    told, path = (
+        call.text("transcript_path"),
+        own_transcript(memory.environment, call.host, call.text("transcript_path")),
+    )
+    if told and not path:
+        from memdir.events import request_refused
+
+        memory.emit(request_refused(what="learning from a session", reason="its transcript is none of the agent's own"))
     try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
-        Attended(call.session, HOSTS[call.host], call.text("transcript_path"), begun=begun).save(memory.layout)
+        Attended(call.session, HOSTS[call.host], path, begun=begun).save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass
     return False
+
+
+def own_transcript(environment: Environment, host: str, path: str) -> str:
+    """The transcript that a host names, where it is one of its own: below its own folder, by no link that leads out of
+    it, and this user's file, or none yet. Else "": whoever calls a hook could name any file."""
+    homes = {
+        "claude": environment.claude_home,
+        "codex": environment.codex_home,
+        "gemini": environment.gemini_home,
+        "qwen": environment.qwen_runtime,
+    }
+    try:
+        real, home = os.path.realpath(path), os.path.realpath(homes[host])
+        is_own = real.startswith(home + os.sep) and (not os.path.exists(real) or os.stat(real).st_uid == os.getuid())
+    except (KeyError, OSError, ValueError):
+        return ""
+    return real if path and is_own else ""
 
 
 def _saved(memory: MemDir) -> str:

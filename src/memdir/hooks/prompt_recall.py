@@ -34,7 +34,7 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
     from memdir.recall.recall import Recaller, RecallRequest
 
     shown = memory.shown_in(call.session)
-    request = RecallRequest(text, recent_tools=_recent_tools(call), shown=shown, room=MAX_CHARACTERS)
+    request = RecallRequest(text, recent_tools=_recent_tools(memory, call), shown=shown, room=MAX_CHARACTERS)
     answers: dict[str, tuple[list[str], int]] = {}
     told = SCOPES[:1] if call.host in _RECALLING and memory.is_told_by(call.host) else ()
     project, user = (_HookChooser(memory, scope, answers, is_told=scope in told) for scope in SCOPES)
@@ -98,13 +98,15 @@ def _without_context(text: str) -> str:
     return before + _without_context(rest.partition("</hook_context>")[2]) if tag else text
 
 
-def _recent_tools(call: HookCall) -> list[str]:
+def _recent_tools(memory: MemDir, call: HookCall) -> list[str]:
     """The tools of the last turns, by the end of the transcript: their names, the servers that they belong to, and the
     programs that were run. opencode has no file to look at, and its plugin tells them."""
     given = call.fields.get("recent_tools")
     if isinstance(given, list):
         return [tool for tool in given if isinstance(tool, str)][:MAX_TOOLS]
-    data = _tail(call.text("transcript_path"))
+    from memdir.hooks.hook import own_transcript
+
+    data = _tail(own_transcript(memory.environment, call.host, call.text("transcript_path")))
     if not any(sign in data for sign in (b"tool_use", b"function_call", b"functionCall", b"toolCalls")):
         return []
     import re

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from memdir.disk.lock import locked
 from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
+from memdir.hooks.hook import HOSTS, own_transcript
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
 from memdir.session import Session
@@ -131,7 +132,7 @@ class _Learning:
     async def learn(self, queue: WorkQueue) -> bool:
         """Learn what was said since the last time. False when it failed and comes again."""
         source = all_sources(self.memory.environment).get(self.attended.agent)
-        ref = source.session(self.attended.session, self.attended.transcript) if source else None
+        ref = source.session(self.attended.session, self._transcript()) if source else None
         if source is None or ref is None:
             return True
         placed = self._new(source, ref)
@@ -151,6 +152,12 @@ class _Learning:
         self.attended.save(self.memory.layout)
         await self._take_notes(source, ref)
         return True
+
+    def _transcript(self) -> str:
+        """Where the transcript lies. That a link has come into the way since it was noted is looked at again."""
+        path, agent = self.attended.transcript, self.attended.agent
+        host = next((host for host, name in HOSTS.items() if name == agent), "")
+        return path if os.path.realpath(path) == path else own_transcript(self.memory.environment, host, path)
 
     def _new(self, source: TranscriptSource, ref: SessionRef) -> list[tuple[int, Message]]:
         """The last turn that was learned from and what came after it, read from its place on; all of a transcript that

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from zlib import crc32
 
 from memdir.disk.shipped import shipped_map, shipped_path
-from memdir.text.words import is_unspaced
+from memdir.text.words import MAX_WORD_CHARS, is_unspaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Table:
         if len(word) <= 2 and is_unspaced(word[0]):
             return [at for char in word if (at := self._find(char)) >= 0]
         first = len(self._prints)
-        marked = f"<{word}>"
+        marked = f"<{word[:MAX_WORD_CHARS]}>"  # a blob is no word, and has more groups than a lane can add
         grams = [marked[i : i + size].encode() for size in GRAM_SIZES for i in range(len(marked) - size + 1)]
         return [first + crc32(gram) % self._buckets for gram in grams]
 

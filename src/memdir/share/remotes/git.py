@@ -70,7 +70,7 @@ class GitRemote:
         is_later = bool(before) and not self._git.run("rev-list", "--max-count=1", f"{head}..{before}", "--")
         absent = {key for key in living - blobs.keys() if key not in refused}
         asked = {**known.strays, **({} if is_later else {key: known.digest(key) for key in absent})}
-        gone = self._deleted(head, {key: asked[key] for key in asked.keys() - blobs.keys()})
+        gone = self._replaced(head, {key: asked[key] for key in asked.keys() - blobs.keys()})
         gone |= absent if is_later else set()
         who = self._writers(before if is_later else "", head, changed | gone)
         versions = {key: Version(digest_of(texts[key]), *who.get(key, NOBODY)[:2]) for key in changed}
@@ -78,12 +78,19 @@ class GitRemote:
         if by_hand & absent and 2 * len(by_hand) >= len(living):
             gone, told = gone - by_hand, EMPTIED.format(len(by_hand & absent), len(living))
         versions |= {key: Version(GONE, *who.get(key, NOBODY)[:2]) for key in gone}
-        sent = {key: texts[key] for key in changed}
-        return Delta(versions, sent, head, missing=frozenset(absent - gone), refused=refused, told=told)
+        sent, missing = {key: texts[key] for key in changed}, absent - gone
+        if is_later:
+            return Delta(versions, sent, head, frozenset(missing), refused=refused, told=told)
+        ours = {key: known.digest(key) for key in changed if known.digest(key)}
+        lacking = ours.keys() - self._replaced(head, ours)  # what is known of these was never in this history
+        if before and not self._git.run("rev-list", "--max-count=1", f"{before}..{head}", "--"):  # it was set back
+            older = {key: versions.pop(key) for key in changed if key in known.versions}
+            return Delta(versions, sent, head, frozenset(missing), older, refused, told=told)
+        return Delta(versions, sent, head, frozenset(missing | lacking), refused=refused, told=told)
 
-    def _deleted(self, head: str, digests: Mapping[str, str]) -> set[str]:
-        """Those of these texts that once stood in the repository under their keys, and were taken out. Of others than
-        these a history that does not go on from ours deletes nothing."""
+    def _replaced(self, head: str, digests: Mapping[str, str]) -> set[str]:
+        """Those of these texts that once stood in the repository under their keys, and do no more. Of others than these
+        a history that does not go on from ours changes or deletes nothing."""
         form = ("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=", f"--max-count={_MAX_LOG}")
         words = self._git.run(*form, head, "--").decode("utf-8", "replace").split("\0") if digests else []
         stood = {

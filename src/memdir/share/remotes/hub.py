@@ -246,6 +246,8 @@ class HubRemote:
         error = answer.get("error")
         told = error if isinstance(error, dict) else {}
         message, remedy = str(told.get("message") or f"status {status}"), str(told.get("remedy") or "")
+        if status in (401, 404):  # the hub tells it to programs
+            remedy = f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's"
         kinds: dict[int, RemoteFailure] = {401: "not_allowed", 403: "not_allowed", 404: "not_allowed", 429: "rate"}
         kind = kinds.get(status, "offline" if status in (408, 502, 503, 504) else "broken")
         return RemoteError(f"{self._parts.netloc}: {message[:500]}", kind=kind, remedy=remedy[:500])

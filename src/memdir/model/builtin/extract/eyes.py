@@ -18,9 +18,9 @@ from memdir.text.standing import one_day_each
 MAX_CHARACTERS = 20_000  # of a text that are looked at; what is longer is a document
 SURE = 0.6  # of what speaks for any type that speaks for one
 LEAST = 0.35  # less than that speaks for no type at all
-_CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\bgit (?:log|blame|history)\b")
+_CODE = re.compile(r"`[^`]+`|\b\w+(?:\(\)|_\w+\b|\.[a-z]{1,4}\b)|\b[\w.-]+/[\w./-]+|\bgit (?:log|blame|history)\b")
 _PART = re.compile(r"\b(?:function|class|method|module|variable|constant|parameter)\b", re.IGNORECASE)
-_PATH = re.compile(r"[\w.-]*[/.][\w./-]+")
+_PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+")  # from where a run begins: a blob is gone through once
 _OWN = frozenset(("always", "because", "change", "decide", "durable", "event", "forbid", "owner", "want"))
 
 

@@ -19,9 +19,9 @@ from memdir.text.language import cjk_runs, clean, fold, language, tokens
 from memdir.text.phrases import Cue, cues
 
 _PATH = re.compile(
-    r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
+    r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
 )
-_SYMBOL = re.compile(r"\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z][a-z]+[A-Z]\w*\b|\w+\(\)")
+_SYMBOL = re.compile(r"\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b\w+\(\)")
 _NAME = re.compile(r"(?<=[a-z,;:]\s)[A-Z][\w'-]+")
 _URL = re.compile(r"https?://|\bwww\.")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
