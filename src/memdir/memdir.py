@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from memdir.store.memory_file import Memory
     from memdir.store.move import Moved, Side
     from memdir.store.scan import Header
+    from memdir.store.shared import TeamAuthors
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
     from memdir.store.undo import Undone
@@ -268,24 +269,33 @@ class MemDir:
     def share(self, memory: str) -> str:
         """Hand a memory of the project to the team; gives its file name there. It travels with the next sync, and
         `undo` takes it back here. BadMemoryFile for one about a person, or with a secret (E2, E5)."""
-        from memdir.share.hand_over import share_memory
+        return self.share_all([memory])[0]
+
+    def share_all(self, memories: Sequence[str]) -> Sequence[str]:
+        """The same for several, as one change: all of them or none. What is the team's already is passed over."""
+        from memdir.store.hand_over import share_memories
         from memdir.store.memories import find_key
 
-        self._open_for_writing("team")
-        most = self.settings.team_max_entry_bytes
-        return share_memory(self.store, find_key(self.store, memory), max_bytes=most)
+        team = self._open_for_writing("team")
+        keys = [find_key(self.store, memory, elsewhere=team) for memory in memories]
+        return share_memories(self.store, keys, max_bytes=self.settings.team_max_entry_bytes)
 
     def unshare(self, memory: str) -> str:
         """Take a memory back from the team into the project's own: with the next sync it is gone for the others. Gives
         its file name. What a teammate wrote stays marked as theirs (L1)."""
-        from memdir.share.hand_over import unshare_memory
+        return self.unshare_all([memory])[0]
+
+    def unshare_all(self, memories: Sequence[str]) -> Sequence[str]:
+        """The same for several, as one change: all of them or none."""
+        from memdir.store.hand_over import unshare_memories
         from memdir.store.memories import find_key
         from memdir.store.shared import author_of
 
         team = self._open_for_writing("team")
-        key = find_key(team, memory.removeprefix("team/"))
-        is_own = author_of(self.place, key) in ("", self.member_name)
-        return unshare_memory(self.store, key, is_own=is_own)
+        keys = [find_key(team, memory.removeprefix("team/")) for memory in memories]
+        authors = {key: author_of(self.place, key) for key in keys}
+        others = {key: author for key, author in authors.items() if author not in ("", self.member_name)}
+        return unshare_memories(self.store, keys, others=others)
 
     def questions(self, *, scope: str = "project") -> Sequence[OpenQuestion]:
         """What dreams ask about memories that are likely of one subject, until it is answered or a month is over."""
@@ -351,10 +361,10 @@ class MemDir:
             raise  # another is at it
         except MemdirError as error:
             if self.syncs:
-                note_outcome(self.place, error.message, self.clock())
+                note_outcome(self.place, getattr(error, "kind", "broken"), str(error), self.clock())
             raise
         if not is_dry:
-            note_outcome(self.place, report.problem, self.clock())
+            note_outcome(self.place, str(report.reason), report.problem, self.clock())
         return report
 
     def sync_behind(self, pushes_only: bool = False) -> None:
@@ -376,6 +386,12 @@ class MemDir:
 
         if note_change(self.place):
             detach("sync", "--later", "--project", self.layout.work_tree, "--home", self.environment.home)
+
+    def team_authors(self, scope: str = "project") -> TeamAuthors:
+        """Who of the team wrote the memories of a scope, as far as this machine knows."""
+        from memdir.store.shared import TeamAuthors
+
+        return TeamAuthors(self.place, scope)
 
     @property
     def syncs(self) -> bool:

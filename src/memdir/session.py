@@ -150,6 +150,8 @@ class Session:
         its words, or its content as an SDK takes it. Needs a running event loop."""
         _require_loop("prefetch")
         shape = _checked(form) or self._form
+        if self._team is not None:
+            self._team.turn_began()
         pending = Prefetch(
             self._memory.recaller if self._is_on else None,
             self._memory.threads(),
@@ -236,6 +238,8 @@ class Session:
             self._memory.emit(request_refused(what="learning from a turn", reason=reason))
         finally:
             self._last = (turn.request, turn.reply, usage or counted)
+            if self._team is not None and not turn.is_subagent and not turn.reply.tool_uses:
+                self._team.turn_ended()
 
     def _pass_over(self, turn: FinishedTurn) -> None:
         """What is said while memory is off is not caught up on either. Nothing is written where memory never was."""

@@ -32,6 +32,7 @@ from memdir.share.sync import SyncReport
 from memdir.store.history import FileChange
 from memdir.store.identity import Adoption, Identity, StoreRecord
 from memdir.store.move import Moved
+from memdir.store.shared import TeamAuthors
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.transcript.message import Block, Json, Opaque, Role
@@ -44,4 +45,4 @@ __all__ += ["FileChange", "FileState", "Files", "ForkReport", "Form", "Gate", "H
 __all__ += ["MemoryStore", "Method", "ModelFailure", "ModelSettings", "Moved", "NotDreamt", "OnProgress", "Opaque"]
 __all__ += ["OpenQuestion", "Phase", "Program", "Provider", "PurgeReport", "PurgeSource", "PurgedFile", "RetryPolicy"]
 __all__ += ["Role", "SessionRef", "SessionSearch", "SessionSummary", "Sink", "Step", "StopReason", "StoreRecord"]
-__all__ += ["SyncReport", "Topic", "TypedJob"]
+__all__ += ["SyncReport", "TeamAuthors", "Topic", "TypedJob"]

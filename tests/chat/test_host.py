@@ -53,7 +53,9 @@ async def test_forty_turns_read_their_conversation_from_the_cache(
     memory, sunk = opened(project, provider, server, clock=clock, **{"dream.sessions": "1", "extract.everyTurns": "3"})
     memory.add(FROZEN)
     memory.transcript("earlier").append_message(user("Hello!"))
-    server.add(*script(*(says(f"Reply {number}. {('word' * 99 + ' ') * 10}") for number in range(40))))
+    answers: list[Outcome] = [says(f"Reply {number}. {('word' * 99 + ' ') * 10}") for number in range(40)]
+    answers.insert(10, calls(("Glob", {"pattern": "*.md"})))  # what is recalled late joins the turn's next step
+    server.add(*script(*answers))
     spent = []
     async with host_of(memory) as host:
         for number in range(40):

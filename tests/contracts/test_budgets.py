@@ -16,6 +16,8 @@ NOT_YET = {
     "lines of hub": 3_138,  # with what an operator is told and asked before something is erased
     "files in all": 371,
 }
+# Whose a team's memory is, and a sync that fails, are told to people and programs.
+NOT_YET |= {"lines of the core": NOT_YET["lines of the core"] + 40, "lines in all": NOT_YET["lines in all"] + 100}
 
 
 def test_the_house_stays_within_its_budgets() -> None:

@@ -258,16 +258,28 @@ def test_a_deletion_that_does_not_say_where_its_text_is_goes_with_all_that_was_w
         draft("c.md", None, "told in a.md; source: a.md"),
         draft("d.md", None, "the same as x.md"),
     ]
-    keys = ["a.md", "b.md", "c.md", "d.md", "e.md", "x.md"]
+    texts = {f"{name}.md": b"before" for name in ("a", "b", "c", "d", "e", "x", "data")}
 
     def groups(drafts: list[Draft]) -> list[list[str]]:
         found: dict[str, list[str]] = {}
-        for one in proposals_of(drafts, keys):
+        for one in proposals_of(drafts, texts):
             found.setdefault(one.together, []).append(one.key)
         return sorted(map(sorted, found.values()))
 
-    assert groups(drafts) == [["a.md", "c.md"], ["b.md"], ["d.md"]]
-    assert groups([*drafts, draft("e.md", None, "no longer needed")]) == [["a.md", "b.md", "c.md", "d.md", "e.md"]]
+    assert groups(drafts) == [["a.md", "c.md"], ["b.md"], ["d.md", "x.md"]]
+    (everything,) = groups([*drafts, draft("e.md", None, "no longer needed")])
+    assert everything == ["a.md", "b.md", "c.md", "d.md", "e.md", "x.md"]
+
+
+def test_a_page_that_says_the_same_goes_only_while_the_other_is_there(hub: HubServer, team: Client) -> None:
+    etags = {key: team.put(key, TWICE).body["etag"] for key in ("staging_port.md", "staging_database.md")}
+    assert dream(hub, team) == {"done": 1, "failed": 0}
+    (one,) = team.ask("GET", "proposals").body["proposals"]
+    (kept,) = [part["key"] for part in one["changes"] if part["op"] == "put"]
+    assert {part["key"] for part in one["changes"]} == etags.keys()
+    assert team.delete(kept, etags[kept]).status == 200, "a member thinks: the other says it"
+    assert team.ask("POST", f"proposals/{one['id']}", {"decision": "accept"}).status == 412
+    assert team.keys() == sorted(etags.keys() - {kept})
 
 
 def test_a_proposal_made_from_an_old_text_is_not_written_over_a_newer_one(hub: HubServer, team: Client) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,14 @@ from memdir import open_memory
 from memdir.disk.lock import locked
 from memdir.layout import Place
 from memdir.memdir import MemDir
+from memdir.model.model import Request
 from memdir.model.scripted import ScriptedModel, says
 from memdir.settings_file import put_setting
 from memdir.share.behind import TeamBehind, note_change
 from memdir.share.team import Address, member_id
 from memdir.team.commands import _watch as watch
 from memdir.team.commands import send_when_quiet
+from memdir.transcript.message import Message
 from tests.hooks.agents import Agent, wait_for
 from tests.hooks.conftest import MakeAgent, make_agent  # noqa: F401 - a fixture
 from tests.share.remotes import FolderPlace, Member, member, memory_text
@@ -28,8 +31,6 @@ from tests.share.remotes import FolderPlace, Member, member, memory_text
 @pytest.fixture
 def bob(tmp_path: Path) -> Member:
     """A teammate."""
-    import time
-
     bob = member(FolderPlace(tmp_path / "remote"), "bob", tmp_path, time.time)
     bob.put("deploys.md", memory_text("deploys", "Deploys go out on Tuesdays."))
     bob.sync()
@@ -86,7 +87,7 @@ def test_several_changes_are_one_push_and_take_nothing_in() -> None:
         told.append(pushes_only)
         is_done.set()
 
-    behind = TeamBehind(sync, debounce_seconds=0.05)
+    behind = TeamBehind(sync, debounce=0.05)
     for _ in range(5):
         behind.changed()
     assert is_done.wait(10) and told == [True]
@@ -145,6 +146,48 @@ def test_whoever_finds_another_waiting_to_send_leaves_it_to_that_one(project: Pa
     assert sent == [1, 1]
     send_when_quiet(place, send, quiet_seconds=0.0)
     assert sent == [1, 1], "nothing was changed since"
+
+
+def test_nothing_is_sent_while_a_turn_is_under_way() -> None:
+    told: list[bool] = []
+    is_done, is_tried = threading.Event(), threading.Event()
+
+    def sync(pushes_only: bool) -> None:
+        told.append(pushes_only)
+        is_done.set()
+
+    behind = TeamBehind(sync, debounce=0.01)
+    behind.turn_began()
+    behind.changed()
+    is_tried.wait(0.1)  # the time of several pushes
+    assert told == []
+    behind.turn_ended()
+    assert is_done.wait(10) and told == [True]
+
+
+async def test_a_question_begins_a_turn_and_its_answer_ends_it(project: Path, bob: Member) -> None:
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing."), says("Nothing.")]))
+    async with memory.session("monday") as session:
+        memory.sync()
+        behind = session._team
+        assert behind is not None and not behind.is_in_turn
+        await session.recall("When do deploys go out?")
+        assert behind.is_in_turn
+        question = Message("user", "When do deploys go out?")
+        session.turn_ended(Request("", messages=(question,)), says("On Tuesdays."))
+        assert not behind.is_in_turn
+    await memory.close()
+
+
+def test_the_end_of_a_session_waits_no_longer_than_its_limit() -> None:
+    go_on = threading.Event()
+    behind = TeamBehind(lambda pushes_only: bool(go_on.wait(30)) and None, debounce=0.01, limit=0.2)
+    behind.start()
+    behind.changed()
+    begun = time.monotonic()
+    behind.close()
+    assert time.monotonic() - begun < 2 * 0.2 + 1.0, "one limit for all of it"
+    go_on.set()
 
 
 def test_a_copy_of_a_home_is_another_writer_in_a_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -356,3 +356,13 @@ def test_no_password_of_a_git_address_is_kept(memdir: Memdir, project: Path) -> 
 def test_a_wrong_token_is_told_to_a_person(hub: HubServer, memdir: Memdir) -> None:
     ran = memdir("join", f"http://127.0.0.1:{hub.port}/v1", stdin="mdh_" + "x" * 43)
     assert ran.code == 16 and "admin" in ran.err and "Bearer" not in ran.err
+
+
+def test_a_reader_is_told_that_nothing_of_theirs_travels(
+    hub: HubServer, teams: list[Client], memdir: Memdir, project: Path
+) -> None:
+    ran = memdir("join", f"http://127.0.0.1:{hub.port}", stdin=hub.member(teams[0], "Cy", role="reader").token)
+    assert ran.code == 0 and "stays on this machine" in ran.err
+    open_memory(project).add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    open_memory(project).sync_behind()
+    assert "fail (first today)" in memdir("sync", "--status").err

@@ -60,7 +60,7 @@ def test_what_one_deleted_and_writes_again_is_there(team: Team) -> None:
     assert ann.sync().sent == ["a.md"]
 
 
-@pytest.mark.parametrize("kind", ["hub-sqlite", "hub-postgres"])
+@pytest.mark.parametrize("kind", ["hub-sqlite"])
 def test_what_was_purged_stays_purged(team: Team, place: TeamPlace) -> None:
     assert isinstance(place, HubPlace)
     ann, bob = team("ann", "bob")

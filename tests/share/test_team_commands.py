@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from memdir import open_memory
+from memdir.share.remotes.folder import FolderRemote
 from tests.conftest import Ran
 from tests.security.fakes import github_token
 from tests.share.remotes import FolderPlace, GitPlace
@@ -63,7 +65,8 @@ def test_a_conflict_is_shown_and_settled(memdir: Memdir, where: str, tmp_path: P
     at(homes[0], memdir, "sync")
     (found,) = answer(at(homes[0], memdir, "sync", "--resolve", "--json"))["conflicts"]
     assert found["memory"] == "project_deploys.md"
-    assert "another version of project_deploys.md" in at(homes[0], memdir, "sync", "--resolve").out
+    shown = at(homes[0], memdir, "sync", "--resolve").out
+    assert "another version of project_deploys.md (from the team, by" in shown, "and whose it is"
     assert at(homes[0], memdir, "sync", "--resolve", found["file"]).code == 0
     assert at(homes[0], memdir, "sync", "--resolve", "project_deploys.md").code == 2, "it is settled"
     assert answer(at(homes[0], memdir, "sync", "--json"))["sentDeletions"] == [found["file"]]
@@ -128,3 +131,117 @@ def test_no_hook_and_no_program_of_a_repository_runs_here(memdir: Memdir, tmp_pa
         assert answer(at(home, memdir, "sync", "--json"))["sent"]
     assert answer(at(tmp_path / "ann", memdir, "sync", "--json"))["taken"]
     assert not ran.exists()
+
+
+def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = FolderPlace(tmp_path / "remote").where
+    for home, name in ((tmp_path / "ann", "Ann"), (tmp_path / "bob", "Bob")):
+        at(home, memdir, "join", where, "--as", name)
+    mine = open_memory(project, home=tmp_path / "ann")
+    mine.add("Deploys of the shop go out on Tuesdays", name="deploys", scope="team")
+    mine.sync()
+    bob = tmp_path / "bob"
+    at(bob, memdir, "sync")
+    at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch")
+    told = "from the team, by Ann"
+    for words in (("list",), ("list", "--scope", "team"), ("show", "deploys"), ("search", "deploys")):
+        shown = at(bob, memdir, *words).out
+        assert told in " ".join(shown.split()) and shown.count(told) == 1, words
+    assert told in at(bob, memdir, "recall", "when do deploys of the shop go out?").out
+    listed = {one["file"]: one for one in answer(at(bob, memdir, "list", "--json"))["memories"]}
+    assert listed["team/project_deploys.md"]["by"] == "Ann" and listed["team/project_deploys.md"]["ofTeam"] is True
+    assert listed["project_lunch.md"]["by"] is None and listed["project_lunch.md"]["ofTeam"] is False
+    assert answer(at(bob, memdir, "show", "deploys", "--json"))["by"] == "Ann"
+    assert answer(at(bob, memdir, "search", "deploys", "--json"))["matches"][0]["by"] == "Ann"
+    recalled = answer(at(bob, memdir, "recall", "when do deploys of the shop go out?", "--json"))
+    assert recalled["by"] == {"team/project_deploys.md": "Ann"}
+    at(bob, memdir, "unshare", "deploys")
+    why = at(bob, memdir, "why", "deploys").out
+    assert "written by you" not in why and "trust: user" not in why and "by: Ann" in why
+
+
+def test_several_memories_are_shared_as_one_or_not_at_all(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    memdir("join", FolderPlace(tmp_path / "remote").where)
+    memory = open_memory(project)
+    for name in ("adrs", "ruff", "tea break"):
+        memory.add(f"What to know of {name}", name=name)
+    memory.add("The user drinks tea", "user", name="drinks")
+    assert memdir("share", "adrs", "ruff", "drinks").code != 0
+    assert [one.key for one in memory.list(scope="team")] == [], "nothing was shared"
+    assert memdir("share", "adrs", "nonsense").code != 0
+    assert [one.key for one in memory.list(scope="team")] == []
+    assert memdir("share", "adrs").code == 0
+    assert memdir("share", "adrs", "ruff", "tea").code == 0, "whoever was interrupted calls again; `team/` is no word"
+    assert len(memory.list(scope="team")) == 3
+    memdir("undo")
+    assert [one.key for one in memory.list(scope="team")] == ["project_adrs.md"], "they were one change"
+
+
+def test_what_fails_is_told_until_it_does_not(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = FolderPlace(tmp_path / "remote").where
+    memdir("join", where)
+    memory = open_memory(project)
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    members = Path(where, "members")
+    members.mkdir(exist_ok=True)
+    members.rename(tmp_path / "away")
+    members.write_text("in the way")  # a remote that cannot be used
+    memory.sync_behind()
+    memory.sync_behind()
+    assert "fail (first today)" in memdir("sync", "--status").err
+    failure = answer(memdir("sync", "--status", "--json"))["failure"]
+    assert failure["since"].endswith("Z") and failure["problem"]
+    assert "Syncs with the team fail" in memdir("doctor").out
+    ran = memdir("sync", "--json")
+    assert ran.code == 16 and answer(ran)["ok"] is False
+    starts = [memdir("hook", "claude", "SessionStart", stdin=event(project, str(number))).out for number in range(2)]
+    is_short = failure["reason"] == "offline"
+    assert ["fail (first" in one for one in starts] == [not is_short, False], "once"
+    members.unlink()
+    (tmp_path / "away").rename(members)
+    assert memdir("sync").code == 0
+    status = answer(memdir("sync", "--status", "--json"))
+    assert status["failure"] is None and status["synced"].endswith("Z")
+
+
+def event(project: Path, session: str) -> str:
+    return json.dumps({"session_id": f"s{session}", "cwd": str(project), "source": "startup", "transcript_path": ""})
+
+
+def test_a_long_list_is_cut_short_for_people_only(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    memdir("join", FolderPlace(tmp_path / "remote").where)
+    root = Path(open_memory(project).place.team().root)
+    for number in range(60):
+        (root / f"n{number}.md").write_text(f"---\nname: n{number}\ndescription: number {number}\n---\n\nText.\n")
+    assert len(answer(memdir("sync", "--dry-run", "--json"))["sent"]) == 60
+    shown = memdir("sync").out
+    assert shown.count("sent: n") == 50 and "10 more" in shown
+    ran = memdir("sync", "--set", "team.maxEntries=1")
+    assert ran.err.count("does not travel") <= 5
+
+
+def test_what_was_written_or_renamed_by_hand_is_in_the_index_here_too(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    memdir("join", FolderPlace(tmp_path / "remote").where)
+    memory = open_memory(project)
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    root = Path(memory.place.team().root)
+    (root / "linters.md").write_text("---\nname: linters\ndescription: which ones run\n---\n\nRuff.\n")
+    memdir("sync")
+    assert "(linters.md)" in (root / "MEMORY.md").read_text()
+    (root / "linters.md").rename(root / "checks.md")
+    memdir("sync")
+    index = (root / "MEMORY.md").read_text()
+    assert "(checks.md)" in index and "(linters.md)" not in index and "(project_deploys.md)" in index
+
+
+def test_a_remote_that_takes_no_change_says_what_to_do(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = GitPlace(tmp_path / "remote").where
+    memdir("join", where)
+    open_memory(project).add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    subprocess.run(["git", "-C", where, "config", "receive.hideRefs", "refs/heads/main"], check=True)
+    ran = memdir("sync")
+    assert ran.code == 16 and "did not take the change" in ran.err and "push to the branch main" in ran.err
+    refused = FolderRemote("/mnt/team", member="a" * 8)._offline(OSError(errno.EROFS, "read-only"))
+    assert refused.kind == "not_allowed" and "0700" not in str(refused)

@@ -36,16 +36,11 @@ class List:
         wanted = [(scope, one) for scope, one in found if options.type in (None, one.type or "none")]
         shown = wanted if options.all else wanted[: options.limit]
         unreadable = [item for scan in scans.values() for item in scan.unreadable]
-        root = memory.place_of(scopes[0]).root
+        root, authors = memory.place_of(scopes[0]).root, memory.team_authors(scopes[0])
         if options.json:
-            return context.print_json(
-                {
-                    "directory": root,
-                    "total": len(wanted),
-                    "memories": [_plain_header(header, scope) for scope, header in shown],
-                    "leftOut": {item.key: item.reason for item in unreadable},
-                }
-            )
+            told = {"directory": root, "total": len(wanted), "leftOut": {one.key: one.reason for one in unreadable}}
+            listed = [{**_plain_header(header, scope), **authors.plain(header.key)} for scope, header in shown]
+            return context.print_json({**told, "memories": listed})
         for item in unreadable:
             context.note(f"{item.key} was left out: {item.reason}")
         if shown:
@@ -62,9 +57,10 @@ class List:
 def _print_table(found: list[tuple[str, Header]], context: Context, *, with_scope: bool) -> None:
     from memdir.store.scan import age_words
 
-    now = context.memory.clock()
-    first = 0 if with_scope else 1
-    rows = [[s, str(h.type or "-"), h.key, age_words(h.mtime, now), h.description or h.name][first:] for s, h in found]
+    now, first = context.memory.clock(), 0 if with_scope else 1
+    by = context.memory.team_authors(found[0][0])
+    said = ((s, h, f"{h.description or h.name}{by.told(h.key, ' ({})')}") for s, h in found)
+    rows = [[s, str(h.type or "-"), h.key, age_words(h.mtime, now), told][first:] for s, h, told in said]
     headers, styles = ("scope", "type", "file", "saved", "description"), ("dim", "type", "bold", "dim", "")
     context.terminal.table(rows, headers=headers[first:], styles=styles[first:])
 
@@ -101,7 +97,7 @@ class ShowMemory:
 
         store = context.store()
         memory = store.read(find_key(store, options.memory))
-        topic = memory.topic
+        topic, authors = memory.topic, context.memory.team_authors(options.scope)
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(topic.data)
@@ -117,12 +113,13 @@ class ShowMemory:
                     "modified": iso_time(memory.mtime),
                     "body": topic.body,
                     "problems": topic.problems(),
+                    **authors.plain(memory.key),
                 }
             )
         terminal = context.terminal
         now = context.memory.clock()
         ended = told_past(f"{topic.description}\n{topic.body}", written=memory.mtime, now=now)
-        about = "; ".join([f"saved {age_words(memory.mtime, now)}", *([ended] if ended else [])])
+        about = "; ".join(filter(None, (f"saved {age_words(memory.mtime, now)}", authors.told(memory.key), ended)))
         terminal.line(terminal.dim(f"{clean(memory.path)}  ({about})"))
         terminal.verbatim(clean(topic.data.decode("utf-8", "replace"), keep_newlines=True).rstrip("\n"))
         return 0

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         _pin(options, tuple(choice.keys) if expected is None else expected, context)
     if options.json:
         others = [verdict for selection in selections[1:] for verdict in _candidates(selection.explained)]
-        found = _plain(options.text, choice, explained)
+        found = _plain(options.text, choice, explained) | {"by": memory.team_authors(options.scope).of(choice.keys)}
         context.print_json({**found, "recalledOfUser": own, "candidatesOfUser": others})
     elif options.render:
         for text in recaller.show(recaller.prepare(request, selections)):
@@ -136,7 +136,8 @@ def _print(
         terminal.line("No memory clearly helps with that.")
     chosen = () if options.explain and choice.by == "words" else choice.keys
     for scope, key in (*(("user", key) for key in own), *((options.scope, key) for key in chosen)):
-        whose = terminal.dim("  yours, for all projects") if scope == "user" and options.scope != "user" else ""
+        by = context.memory.team_authors(scope).told(key, "  {}") if "team" in (scope, key[:4]) else ""
+        whose = terminal.dim("  yours, for all projects" if scope == "user" and options.scope != "user" else clean(by))
         described = clean(_description(context.memory.place_of(scope).root, key))
         terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}  {described}{whose}".rstrip())
     if options.explain:

@@ -44,7 +44,7 @@ class Search:
                 query, limit=options.limit, scope=options.scope, on_progress=on_progress
             )
         if options.json:
-            context.print_json({"query": query, "matches": [_plain_match(match) for match in matches]})
+            context.print_json({"query": query, "matches": [_plain_match(match, context) for match in matches]})
         for match in () if options.json else matches:
             _print_match(match, query.split(), context)
         if not matches and not options.json:
@@ -57,21 +57,17 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
     words = [*words, *match.forms]
     kind = str(match.topic.kind or "-")
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
-    whose = terminal.dim("  yours, for all projects") if match.scope == "user" else ""
+    by = context.memory.team_authors(match.scope).told(match.key, "  {}")
+    whose = terminal.dim("  yours, for all projects" if match.scope == "user" else clean(by))
     terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}{whose}")
     if match.snippet and match.snippet != match.topic.description:
         terminal.line(f"    {terminal.highlighted(clean(match.snippet), words)}")
 
 
-def _plain_match(match: Match) -> dict[str, object]:
-    return {
-        "file": match.key,
-        "scope": match.scope,
-        "type": match.topic.kind,
-        "description": match.topic.description,
-        "snippet": match.snippet,
-        "score": match.score,
-    }
+def _plain_match(match: Match, context: Context) -> dict[str, object]:
+    told = {"file": match.key, "scope": match.scope, "type": match.topic.kind, "description": match.topic.description}
+    team = context.memory.team_authors(match.scope).plain(match.key)
+    return {**told, "snippet": match.snippet, "score": match.score, **team}
 
 
 class SearchSessions:

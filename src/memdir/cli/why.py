@@ -29,6 +29,8 @@ _SOURCES = {
     "extract": "taken from a conversation",
     "dream": "put in order by a dream",
     "purge": "what came from a source was removed",
+    "team": "taken in from the team",
+    "unshare": "taken back from the team, where somebody else wrote it",
 }
 QUOTED_LINES = 6  # of one message; the rest is in the transcript
 
@@ -66,7 +68,7 @@ def _print(commit: Commit, context: Context) -> None:
     age = age_words(commit.time, context.memory.clock())
     terminal.line(f"  {terminal.style(commit.id[:8], 'yellow')} {age}: {clean(told)}")
     reason = (("Reason", "because"),) if commit.source != "extract" else ()  # of an extraction: the ids once more
-    for trailer, words in (("Session", "session"), ("Trust", "trust"), *reason):
+    for trailer, words in (("By", "by"), ("Session", "session"), ("Trust", "trust"), *reason):
         if commit.trailers.get(trailer):
             terminal.line(terminal.dim(f"           {words}: {clean(commit.trailers[trailer])}"))
 

@@ -88,7 +88,12 @@ class GitNetwork:
             return False
         if "[remote rejected]" in told:
             reason = told.partition("[remote rejected]")[2].strip().splitlines()[0]
-            raise RemoteError(f"{self._named} did not take the change: {reason}", kind="not_allowed")
+            said = " ".join(line.partition("remote:")[2].strip() for line in errors.splitlines() if "remote:" in line)
+            raise RemoteError(
+                f"{self._named} did not take the change: {reason} {said[:500]}".rstrip(),
+                kind="not_allowed",
+                remedy=f"Let the team's members push to the branch {branch} there, without a review",
+            )
         raise self._failure("push", errors)
 
     @property

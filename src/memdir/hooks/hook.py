@@ -234,7 +234,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
-    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory), _proposed(memory)))))
+    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory), *_of_team(memory)))))
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return answer
     if source == "compact" and call.host != "claude":
@@ -382,13 +382,23 @@ def _saved(memory: MemDir) -> str:
     return f"Memory saved: {', '.join(parts)}{more}" if parts else ""
 
 
-def _proposed(memory: MemDir) -> str:
-    """That the team's nightly dream waits for somebody's yes or no."""
+def _of_team(memory: MemDir) -> list[str]:
+    """That the team's nightly dream waits for somebody's yes or no; and once, that nothing gets through to the team."""
     if not memory.syncs:
-        return ""
-    from memdir.store.shared import proposals_noted, proposals_told
+        return []
+    from memdir.store.shared import Failure, proposals_noted, proposals_told
 
-    return proposals_told(proposals_noted(memory.place))
+    told, failure = [proposals_told(proposals_noted(memory.place))], Failure.load(memory.place)
+    if failure is not None and failure.is_news(memory.clock()):
+        from memdir.errors import DiskError
+
+        try:
+            failure.is_told = True
+            failure.save(memory.place)
+            told.append(f"{failure.told(memory.clock())} (`memdir sync --status`)")
+        except DiskError:  # whoever cannot be told once is not told at every start
+            pass
+    return told
 
 
 def _notes(memory: MemDir, call: HookCall, first: HookAnswer) -> str:

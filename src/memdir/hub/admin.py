@@ -15,11 +15,11 @@ from memdir.hub.hub_commands import TAKES
 from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
 from memdir.hub.people import (
     DAY,
+    MEMBERS,
     add_member,
     add_team,
     give_token,
     let_leave,
-    members_of,
     purge,
     record,
     revoke_token,
@@ -156,7 +156,7 @@ async def _token(step: Step) -> Told:
 
 
 async def _members(step: Step) -> Told:
-    rows = await members_of(step.held, step.team)
+    rows = await step.held.run(MEMBERS, step.team)
     told = [{"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])} for row in rows]
     return {"members": told}, [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows] or [_NOBODY]
 
@@ -234,7 +234,7 @@ async def _restored(step: Step) -> Told:
     teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
     for (team,) in teams:
         await record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
-    return {"teams": len(teams)}, [f"Every machine of {len(teams)} teams will look at everything again"]
+    return {"teams": len(teams)}, [f"{len(teams)} teams: each machine gives again what it saw after the backup"]
 
 
 def _backup(database: HubDatabase, path: str) -> Told:

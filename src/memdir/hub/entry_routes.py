@@ -235,8 +235,7 @@ class EntryRoutes:
             if not await database.run(_VERSION, identity.team, revision):
                 raise not_found()
             if not await database.run(_REDACT, self._hub.now, identity.team, revision):
-                remedy = "Change or delete the entry first, then erase this version"
-                raise HubRefusal(409, "current", "this version is in force", remedy=remedy)
+                raise HubRefusal(409, "current", "this version is in force", remedy="Change or delete the entry first")
             await drop_proposals(database, identity.team, "a version was erased", self._hub.now)
             await record(database, identity.author, "redact", f"revision {revision}", self._hub.now)
         await self._hub.database.scrub()

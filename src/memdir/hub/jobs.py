@@ -111,9 +111,8 @@ async def finish(database: HubDatabase, job: LeasedJob, proposals: Sequence[Prop
         first: dict[str, int] = {}
         for one in proposals:
             values = (job.team, job.id, one.op, one.key, one.base, one.content, one.reason, now)
-            ((made,),) = await held.run(_PROPOSE, *values, first.get(one.together))
-            if one.together:
-                first.setdefault(one.together, made)
+            ((made,),) = await held.run(_PROPOSE, *values, first.get(one.together or one.key))
+            first.setdefault(one.together or one.key, made)
     return True
 
 

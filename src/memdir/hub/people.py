@@ -24,7 +24,7 @@ _NEW_MEMBER = (
     "insert into members (team, id, name, role, created) values (?, ?, ?, ?, ?) on conflict (team, name) do update"
     " set role = excluded.role, active = 1 where members.active = 0 returning id"
 )
-_MEMBERS = "select id, name, role, active from members where team = ? order by name"
+MEMBERS = "select id, name, role, active from members where team = ? order by name"
 _MEMBER = "select id, name, role, active from members where team = ? and id = ?"
 _ADMINS = "select id from members where team = ? and role = 'admin' and active = 1"
 _LOCK = "update teams set revision = revision where id = ? returning id"
@@ -81,10 +81,6 @@ def checked_role(role: object) -> str:
     if not isinstance(role, str) or role not in OF_ROLE:
         raise bad_request("a role is reader, writer or admin")
     return role
-
-
-async def members_of(database: Transaction, team: str) -> list[Row]:
-    return await database.run(_MEMBERS, team)
 
 
 async def member_of(database: Transaction, team: str, member: str) -> Row:
@@ -156,9 +152,8 @@ async def purge(
     own = await database.run(_OF_MEMBER, by.team, member)
     others = await database.run(_DERIVED, by.team, member, member)
     gone = [*own, *(others if derived else ())]
-    if gone:
-        deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
-        await database.apply(by, deletions, now)
+    deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
+    await database.apply(by, deletions, now)
     await database.run(_ERASE.format("member"), now, by.team, member)
     for key, _ in others if derived else ():
         await database.run(_ERASE.format("key"), now, by.team, key)

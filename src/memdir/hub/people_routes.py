@@ -79,7 +79,7 @@ class PeopleRoutes:
                 row = await people.add_member(database, identity.author, name, role, self._hub.now)
             return answer(_member(row), 201)
         identity = await self._hub.identify(request, "read")
-        rows = await people.members_of(self._hub.database, identity.team)
+        rows = await self._hub.database.run(people.MEMBERS, identity.team)
         return answer({"members": [_member(row) for row in rows]})
 
     async def member(self, request: Request) -> Response:
@@ -104,11 +104,10 @@ class PeopleRoutes:
         given = read_json(await read_body(request, MAX_SMALL_BYTES) or b"{}")
         member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
         async with self._hub.database.transaction() as database:
-            purged = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
-        revision, removed, derived = purged
+            told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
         await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
-        return answer({"revision": revision, "removed": removed, "derived": derived})
+        return answer(dict(zip(("revision", "removed", "derived"), told, strict=True)))
 
     async def tokens(self, request: Request) -> Response:
         if request.method == "POST":

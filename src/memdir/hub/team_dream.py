@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from memdir.agent.workspace import Draft
 from memdir.disk.atomic import make_folder, write_bytes_atomic
@@ -72,23 +73,30 @@ def dream_of(rows: list[Row]) -> list[ProposedChange]:
                 await memory.close()
             if not isinstance(outcome, DreamReport):
                 raise MemdirError(outcome.reason)
-            return proposals_of(
-                [draft for draft in outcome.written if not is_index(draft.key)],
-                [row[0] for row in rows] + [draft.key for draft in outcome.written],
-            )
+            drafts = [draft for draft in outcome.written if not is_index(draft.key)]
+            return proposals_of(drafts, {key: content.encode() for key, _, content in rows})
 
         return asyncio.run(dream())
 
 
-def proposals_of(drafts: list[Draft], known: list[str]) -> list[ProposedChange]:
-    """What is deleted is decided together with the memories that hold it from then on, and the other way round: half of
-    a merge would lose a text, or tell it twice. A deletion names them; one that names nobody goes with all."""
-    groups: list[list[Draft]] = [[draft] for draft in drafts if draft.after is not None]
-    for gone in (draft for draft in drafts if draft.after is None):
-        named = {key for key in known if key != gone.key and os.path.basename(key) in gone.reason}
-        near = [group for group in groups if not named or any(one.key in named for one in group)]
-        groups = [group for group in groups if group not in near] + [[one for group in near for one in group] + [gone]]
+def proposals_of(drafts: list[Draft], texts: Mapping[str, bytes]) -> list[ProposedChange]:
+    """What is deleted is decided together with the memories that hold it from then on, even if they stay as they are:
+    half of a merge would lose a text, or tell it twice. A deletion names them; one that names nobody goes with all."""
+    gone, keys = [draft for draft in drafts if draft.after is None], {draft.key for draft in drafts}
+    named = {one.key: {key for key in (keys | texts.keys()) - {one.key} if _names(one.reason, key)} for one in gone}
+    kept = sorted(set().union(*named.values()) - keys)
+    groups = [[draft] for draft in drafts if draft.after is not None]
+    groups += [[Draft(gone[0].store, key, texts[key], texts[key])] for key in kept]
+    for one in gone:
+        near = [group for group in groups if not named[one.key] or named[one.key] & {other.key for other in group}]
+        apart = [group for group in groups if group not in near]
+        groups = [*apart, [*(other for group in near for other in group), one]]
     return [_proposed(draft, group) for group in groups for draft in group]
+
+
+def _names(reason: str, key: str) -> bool:
+    name = os.path.basename(key)
+    return name in reason and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", reason) is not None
 
 
 def _proposed(draft: Draft, group: list[Draft]) -> ProposedChange:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
+from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
 from memdir.share.judge import NotShared, judge
@@ -21,6 +22,7 @@ from memdir.share.local import LocalTexts, read_local, spell_alike
 from memdir.share.merge import beside, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
+from memdir.store.index import Index
 from memdir.store.secrets.refuse import harmless_name
 from memdir.store.shared import proposals_noted
 from memdir.store.store import ChangeSet, MemoryStore
@@ -394,8 +396,21 @@ class Sync:
                 report.left_out[key] = NotShared(key, reason, "the remote did not take it")
         known.revision = result.revision
         known.save()
+        self._list_in_index(result.accepted)
         if result.refused and not result.accepted:
             report.reason = next(iter(result.refused.values()))
+
+    def _list_in_index(self, sent: Mapping[str, Version]) -> None:
+        """What was written, renamed or deleted by hand has its line in the index here as it has at the others'."""
+        listed = {one.key for one in Index(self.store.read_bytes(INDEX_NAME) or b"").entries()}
+        wrong = [key for key, version in sent.items() if version.is_gone == (key in listed)]
+        if not wrong:
+            return
+        origin = Origin(PULLED, trust="team")  # nobody's last change: `undo` passes over it
+        with suppress(LockBusy, HistoryError, DiskError), self.store.changing(origin, "index") as change:
+            for key in wrong:
+                data = change.read(key)
+                change.put_entry(key, Topic(data)) if data is not None else change.drop_entry(key)
 
     # What is told
 
@@ -436,7 +451,12 @@ class _Room:
         is_new = key not in self._sizes
         if (is_new and len(self._sizes) >= self._caps.entries) or total > max(self._caps.total_bytes, self._total):
             most = f"{self._caps.entries:,} memories and {self._caps.total_bytes:,} bytes"
-            return NotShared(key, "cap", f"the team may have {most} here", "Forget what is outdated, or raise the cap")
+            return NotShared(
+                key,
+                "cap",
+                f"the team may have {most} here",
+                "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`",
+            )
         self._sizes[key], self._total = size, total
         return None
 

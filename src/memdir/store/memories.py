@@ -118,8 +118,9 @@ def forget_memories(store: MemoryStore, keys: Sequence[str], *, origin: Origin) 
             change.drop_entry(key)
 
 
-def find_key(store: MemoryStore, wanted: str) -> str:
-    """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either."""
+def find_key(store: MemoryStore, wanted: str, *, elsewhere: MemoryStore | None = None) -> str:
+    """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either. Those of a
+    store inside this one (`elsewhere`) are found only where none of the others fits."""
     if not isinstance(wanted, str):
         raise UsageError(f"a memory is named by a text, not {type(wanted).__name__}", remedy="Pass its key or its name")
     exact = _existing_key(store, wanted)
@@ -127,7 +128,8 @@ def find_key(store: MemoryStore, wanted: str) -> str:
         return exact
     scan = store.scan(limit=None)
     folded = wanted.strip().casefold()
-    names = {header.key: header.name.casefold() for header in scan.headers}
+    inside = elsewhere.place.prefix if elsewhere is not None else "\n"
+    names = {one.key: one.name.casefold() for one in scan.headers if not one.key.startswith(inside)}
     by_name = [key for key, name in names.items() if folded in (name, os.path.basename(key)[:-3].casefold())]
     by_part = [key for key, name in names.items() if folded and (folded in key.casefold() or folded in name)]
     unread = [item.key for item in scan.unreadable if folded and folded in item.key.casefold()]
@@ -137,6 +139,11 @@ def find_key(store: MemoryStore, wanted: str) -> str:
         if found:
             shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
             raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
+    if elsewhere is not None:
+        try:
+            return inside + find_key(elsewhere, wanted)
+        except MemoryNotFound:
+            pass
     raise no_such_memory(store, wanted, names)
 
 

@@ -12,6 +12,8 @@ from memdir.errors import BadMemoryFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memdir.layout import Place
 
 MAX_KNOWN_BYTES = 16 << 20  # a few hundred bytes a memory
@@ -19,6 +21,7 @@ MAX_MEMBER = 64  # characters of a member's name
 SOMEBODY = "somebody"  # whose name cannot be told
 TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true --layer local` for this project without one"
 _MAX_FAILURE_BYTES = 1 << 16
+_OFFLINE_SECONDS = 86_400.0  # a day without a network is a usual one
 _SIGNS = frozenset(" ._-+@'")  # beside letters and digits
 
 
@@ -84,10 +87,11 @@ def remote_of_note(place: Place) -> str:
 class Failure:
     """Why nothing gets through to the team, and since when: noted until a sync succeeds."""
 
-    __slots__ = ("is_told", "problem", "since")
+    __slots__ = ("is_told", "problem", "reason", "since")
 
-    def __init__(self, since: float, problem: str, *, is_told: bool = False) -> None:
+    def __init__(self, since: float, reason: str, problem: str, *, is_told: bool = False) -> None:
         self.since = since  # seconds since the epoch
+        self.reason = reason  # offline, not_allowed, rate or broken
         self.problem = problem
         self.is_told = is_told  # whether a session has begun with it
 
@@ -95,25 +99,36 @@ class Failure:
     def load(place: Place) -> Failure | None:
         read = decode(read_if_plain(place.team_failure, _MAX_FAILURE_BYTES) or b"")
         found = read if isinstance(read, dict) else {}
-        since, problem = found.get("since"), found.get("problem")
-        if not isinstance(since, int | float) or not isinstance(problem, str):
+        since, reason, problem = (found.get(name) for name in ("since", "reason", "problem"))
+        if not isinstance(since, int | float) or not isinstance(reason, str) or not isinstance(problem, str):
             return None
-        return Failure(since, problem, is_told=found.get("told") is True)
+        return Failure(since, reason, problem, is_told=found.get("told") is True)
+
+    def is_news(self, now: float) -> bool:
+        """Whether a session should begin with it: once, and a short time without a network is nothing to tell."""
+        return not self.is_told and (self.reason != "offline" or now - self.since > _OFFLINE_SECONDS)
+
+    def told(self, now: float) -> str:
+        """In a line: since when, and why."""
+        from memdir.store.scan import age_words
+        from memdir.text.printable import one_line
+
+        return f"Syncs with the team fail (first {age_words(self.since, now)}): {one_line(self.problem)}"
 
     def save(self, place: Place) -> None:
         from memdir.disk.atomic import make_folder, write_bytes_atomic
         from memdir.disk.plain_json import encode
 
-        told = {"since": self.since, "problem": self.problem, "told": self.is_told}
+        told = {"since": self.since, "reason": self.reason, "problem": self.problem, "told": self.is_told}
         make_folder(place.team_failure.rpartition("/")[0])
         write_bytes_atomic(place.team_failure, encode(told).encode("utf-8", "replace"), durably=False)
 
 
-def note_outcome(place: Place, problem: str, now: float) -> None:
+def note_outcome(place: Place, reason: str, problem: str, now: float) -> None:
     """Note how a sync ended: what it failed by, since the first that failed so; nothing where it got through."""
     before = Failure.load(place)
-    if problem and (before is None or before.problem != problem):
-        Failure(before.since if before else now, problem, is_told=before is not None and before.is_told).save(place)
+    if problem and (before is None or before.reason != reason):
+        Failure(before.since if before else now, reason, problem).save(place)
     elif not problem and before:
         from memdir.disk.atomic import delete_file
 
@@ -143,3 +158,33 @@ def proposals_told(count: int) -> str:
     """That some wait, and where one says it; empty where none does."""
     waiting = f"{count} change{'s' * (count > 1)} of the team's nightly dream"
     return f"{waiting}: `memdir review` shows and asks" if count else ""
+
+
+class TeamAuthors:
+    """Who of the team wrote what, for people and programs that look at the memories of a scope."""
+
+    def __init__(self, place: Place, scope: str) -> None:
+        self._place = place
+        self._prefix = {"project": "team/", "team": ""}.get(scope)
+        self._known: dict[str, dict[str, object]] | None = None
+
+    def by(self, key: str) -> str | None:
+        """The author of a memory of the team's, empty where nobody knows; None for what is not the team's."""
+        if self._prefix is None or not key.startswith(self._prefix):
+            return None
+        self._known = known_of_team(self._place) if self._known is None else self._known
+        author = self._known.get(key.removeprefix(self._prefix), {}).get("author")
+        return safe_member(author) if isinstance(author, str) else ""
+
+    def told(self, key: str, form: str = "{}") -> str:
+        """In words; empty for what is not the team's."""
+        author = self.by(key)
+        return form.format(f"from the team, by {author}" if author else "from the team") if author is not None else ""
+
+    def plain(self, key: str) -> dict[str, object]:
+        """For programs: whether it is the team's, and by whom."""
+        return {"ofTeam": self.by(key) is not None, "by": self.by(key) or None}
+
+    def of(self, keys: Sequence[str]) -> dict[str, str | None]:
+        """Of those that are the team's: by whom."""
+        return {key: self.by(key) or None for key in keys if self.by(key) is not None}

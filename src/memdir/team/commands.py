@@ -6,10 +6,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memdir.disk.lock import locked
+from memdir.doctor import Finding
 from memdir.errors import LockBusy, MemdirError, RemoteError, UsageError
 from memdir.layout import Place
 from memdir.memdir import MemDir
@@ -20,8 +22,8 @@ from memdir.share.judge import NotShared
 from memdir.share.sync import SyncReport
 from memdir.share.team import KINDS, TOKEN, Address
 from memdir.store.memories import find_key
-from memdir.store.scan import age_words
-from memdir.store.shared import proposals_told
+from memdir.store.scan import age_words, iso_time
+from memdir.store.shared import Failure, proposals_told
 from memdir.team.conflicts import conflicts_in, resolve
 from memdir.team.joining import (
     Joined,
@@ -54,6 +56,16 @@ REASONS = {
 }
 
 
+REMEDIES = {
+    "cap": "Forget what is outdated, or ask the hub's admin for more room",
+    "rate": "It is sent with a later sync",
+    "not_allowed": "Ask an admin of the team for the right to write",
+    "too_large": "Split it, or cut it",
+}
+MAX_TOLD = 50  # files of one kind that a person reads through
+MAX_FAULTS = 5  # of the same fault
+
+
 class Share:
     """Hand a memory of this project to the team: it moves into `team/`, and with the next sync everybody has it. Not
     one about a person, and none that holds a secret."""
@@ -65,7 +77,7 @@ class Share:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        return _tell_files(options, context, [memory.share(name) for name in options.memories], "Shared")
+        return _tell_files(options, context, memory.share_all(options.memories), "Shared")
 
 
 class Unshare:
@@ -79,7 +91,7 @@ class Unshare:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        return _tell_files(options, context, [memory.unshare(name) for name in options.memories], "Took back")
+        return _tell_files(options, context, memory.unshare_all(options.memories), "Took back")
 
 
 class Join:
@@ -149,6 +161,8 @@ def _tell_team(joined: Joined, memory: MemDir, options: argparse.Namespace, cont
     team = f", in the team {shown_line(joined.team)}" if joined.team else ""
     begun = ": a new team, for the folder was empty" if joined.is_new else ""
     terminal.line(f"{terminal.bold('Joined')} {where} as {shown_line(memory.member_name)}{team}{begun}")
+    if joined.role == "reader":
+        context.note("you may read there: what you write for the team stays on this machine")
     if options.name and options.name != memory.member_name:
         context.note(f"on a hub the token says who you are: {shown_line(memory.member_name)}")
 
@@ -252,12 +266,12 @@ class SyncCommand:
         with context.progress("taking in the team's memories") as on_progress:
             report = memory.sync(is_dry=options.dry_run, on_progress=on_progress)
         if options.json:
-            context.print_json({**_plain(report), "dryRun": options.dry_run})
+            context.print_json({"ok": not report.problem, **_plain(report), "dryRun": options.dry_run})
         else:
             _tell_report(report, context, is_dry=options.dry_run)
         if options.watch and not options.dry_run:
             _watch(context, memory)
-        return 1 if report.problem else 0
+        return RemoteError.exit_code if report.problem else 0
 
 
 def send_when_quiet(place: Place, send: Callable[[], None], *, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -310,8 +324,10 @@ def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
         if options.json:
             told = [{"file": second, "memory": first} for second, first in conflicts.items()]
             return int(context.print_json({"conflicts": told}))
+        authors = memory.team_authors("team")
         for second, first in sorted(conflicts.items()):
-            context.terminal.line(f"{shown_line(second)} is another version of {shown_line(first)}")
+            of, by = (authors.told(key, " ({})") for key in (first, second))
+            context.terminal.line(f"{shown_line(second)}{by} is another version of {shown_line(first)}{of}")
         if not conflicts:
             context.terminal.line("Nothing is in conflict.")
         else:
@@ -330,17 +346,17 @@ def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
 
 def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
     report, synced = memory.team_sync().status()
-    conflicts = sorted(conflicts_in(memory.store_for("team")))
+    conflicts, failure = sorted(conflicts_in(memory.store_for("team"))), Failure.load(memory.place)
     if options.json:
-        told = {"member": memory.member_name, "synced": synced or None, "conflicts": conflicts}
-        return int(context.print_json({**_plain(report), **told}))
+        told = {"member": memory.member_name, "synced": iso_time(synced) if synced else None, "conflicts": conflicts}
+        return int(context.print_json({**_plain(report), **told, "failure": _plain_failure(failure)}))
     terminal = context.terminal
     when = age_words(synced, memory.clock()) if synced else "never"
     terminal.line(f"{terminal.bold(shown_line(report.remote))} as {shown_line(memory.member_name)}, last synced {when}")
-    for key in report.waiting:
-        terminal.line(f"  waits to be sent: {shown_line(key)}")
-    for key in conflicts:
-        terminal.line(f"  in conflict: {shown_line(key)}")
+    if failure:
+        context.note(failure.told(memory.clock()))
+    _tell_keys(context, "waits to be sent", report.waiting)
+    _tell_keys(context, "in conflict", conflicts)
     _tell_left_out(report, context)
     return 0
 
@@ -367,8 +383,7 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
         (f"{would}deleted for all", report.sent_deletions),
         ("gone with a member who was purged", report.purged),
     ):
-        for key in keys:
-            terminal.line(f"  {word}: {shown_line(key)}")
+        _tell_keys(context, word, keys)
     for key in report.conflicts:
         terminal.line(terminal.style(f"  both texts are kept: {shown_line(key)} (`memdir sync --resolve`)", "yellow"))
     for file, member in report.may_hold.items():
@@ -381,10 +396,24 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
         terminal.line(f"Nothing was sent: {REASONS.get(str(report.reason), str(report.reason))}.")
 
 
+def _tell_keys(context: Any, word: str, keys: Sequence[str]) -> None:
+    for key in keys[:MAX_TOLD]:
+        context.terminal.line(f"  {word}: {shown_line(key)}")
+    if len(keys) > MAX_TOLD:
+        context.terminal.line(f"  {word}: {len(keys) - MAX_TOLD:,} more (--json tells all)")
+
+
 def _tell_left_out(report: SyncReport, context: Any) -> None:
+    told = Counter[tuple[str, str]]()
     for one in report.left_out.values():
-        remedy = f". {one.remedy}" if one.remedy else ""
-        context.note(f"{shown_line(one.file)} does not travel: {shown_line(one.told)}{remedy}")
+        told[one.told, str(one.reason)] += 1
+        remedy = one.remedy or REMEDIES.get(str(one.reason), "")
+        if told[one.told, str(one.reason)] <= MAX_FAULTS:
+            why = ". ".join(filter(None, (shown_line(one.told), remedy)))
+            context.note(f"{shown_line(one.file)} does not travel: {why}")
+    for (why, _), count in told.items():
+        if count > MAX_FAULTS:
+            context.note(f"{count - MAX_FAULTS:,} more do not travel: {shown_line(why)}")
     if report.proposals:
         context.note(proposals_told(report.proposals))
 
@@ -408,6 +437,10 @@ def _plain(report: SyncReport) -> dict[str, object]:
     }
 
 
+def _plain_failure(one: Failure | None) -> dict[str, str] | None:
+    return {"since": iso_time(one.since), "reason": one.reason, "problem": one.problem} if one else None
+
+
 def _plain_fault(one: NotShared) -> dict[str, str]:
     return {"file": one.file, "reason": str(one.reason), "told": one.told, "remedy": one.remedy}
 
@@ -419,3 +452,11 @@ def _tell_files(options: argparse.Namespace, context: Any, files: list[str], ver
         context.terminal.line(f"{context.terminal.bold(verb)} {shown_line(file)}")
     context.note("`memdir sync` brings it to the others; `memdir undo` takes it back here")
     return 0
+
+
+def findings(memory: MemDir) -> Iterator[Finding]:
+    """What the doctor tells of the team: that nothing gets through, and since when (O1)."""
+    failure = Failure.load(memory.place) if memory.syncs else None
+    if failure is not None:
+        remedy = "`memdir sync` tries again; a hub's token that ended: `memdir join URL` with a new one"
+        yield Finding("team", "warning", failure.told(memory.clock()), "", remedy)

@@ -42,6 +42,7 @@ class Joined:
     address: Address
     member: str = ""
     team: str = ""
+    role: str = ""  # on a hub
     is_new: bool = False
 
 
@@ -90,10 +91,10 @@ def _meet_hub(address: Address, memory: MemDir) -> Joined:
     try:
         told = hub.me()
     except RemoteError as error:
-        remedies = {
-            "not_allowed": ANOTHER,
-            "offline": "Check the address (https or http, the port); nothing was joined",
-        }
+        remedy = "Check the address: https or http, and the port; nothing was joined"
+        if "CERTIFICATE" in error.message.upper():
+            remedy = "SSL_CERT_FILE names the file of a certificate of your own; nothing was joined"
+        remedies = {"not_allowed": ANOTHER, "offline": remedy}
         raise RemoteError(error.message, kind=error.kind, remedy=remedies.get(error.kind, error.remedy)) from error
     finally:
         hub.close()
@@ -102,7 +103,7 @@ def _meet_hub(address: Address, memory: MemDir) -> Joined:
     if not address.team or fault_of_member(who):
         raise RemoteError("that is no hub's answer: it tells no team and no member", kind="broken", remedy=ANOTHER)
     _keep_token(memory.layout, address, token)
-    return Joined(address, who, str(team.get("name") or ""))
+    return Joined(address, who, str(team.get("name") or ""), str(told.get("role") or ""))
 
 
 def _require_folder(folder: str, *, is_new: bool) -> bool:

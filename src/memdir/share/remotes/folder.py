@@ -10,6 +10,7 @@ which a text is still on its way is left alone until it is there.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -274,7 +275,7 @@ class FolderRemote:
                     self._put(TEXTS, digest_of(text), text)
             self._put(MEMBERS, f"{self._member}.json", data)
         except DiskError as error:
-            raise RemoteError(f"{self.folder} cannot be written to: {error.message}", remedy=error.remedy) from error
+            raise self._offline(error) from error
 
     def create(self) -> None:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
@@ -314,6 +315,10 @@ class FolderRemote:
 
     def _offline(self, error: OSError | DiskError) -> RemoteError:
         why = error.message if isinstance(error, DiskError) else os.strerror(error.errno or 0)
+        code = error.code if isinstance(error, DiskError) else error.errno
+        if code in (errno.EACCES, errno.EPERM, errno.EROFS):
+            remedy = "Ask whoever keeps the folder to let you write there; what you changed waits here"
+            return RemoteError(f"{self.folder} cannot be written to: {why}", kind="not_allowed", remedy=remedy)
         return RemoteError(f"{self.folder} cannot be reached: {why}", remedy="What you changed waits here until it can")
 
 

@@ -1,0 +1,79 @@
+"""Handing a memory to the team, and taking one back: one change of the directory that holds both (E1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
+from memdir.errors import BadMemoryFile, UsageError
+from memdir.store.history import Origin
+from memdir.store.index import Entry, Index
+from memdir.store.store import ChangeSet, MemoryStore, entry_for
+from memdir.store.topic import Topic
+from memdir.store.trust import Trust, with_trust
+from memdir.text.naming import free_key
+
+UNSHARED = "unshare"  # the source of what was taken back from the team and is somebody else's
+
+
+def share_memories(store: MemoryStore, keys: Sequence[str], *, max_bytes: int) -> list[str]:
+    """Move memories of the project's own into the team's directory, all or none; gives their keys there. One that is
+    there already stays: whoever was interrupted calls again."""
+    texts = {key: store.read(key).topic.data for key in keys}
+    for key, data in texts.items():
+        if len(data) > max_bytes:
+            told = f"{key} has {len(data):,} bytes, and the team takes at most {max_bytes:,}"
+            raise BadMemoryFile(told, remedy="Split it, or cut it")
+    wanted = {key: TEAM_PREFIX + key for key in keys if not key.lower().startswith(TEAM_PREFIX)}
+    moved = _handed_over(store, wanted, texts, Origin("cli", trust="user"), "share") if wanted else {}
+    return [moved.get(key, key) for key in keys]
+
+
+def unshare_memories(store: MemoryStore, keys: Sequence[str], *, others: Mapping[str, str]) -> list[str]:
+    """Take memories out of the team's directory into the project's own, all or none; with the next sync they go for the
+    team. What somebody else wrote (`others`: by whom) keeps saying so. Gives their keys."""
+    texts: dict[str, bytes] = {}
+    for key in keys:
+        topic = store.read(TEAM_PREFIX + key).topic
+        texts[TEAM_PREFIX + key] = (with_trust(topic, Trust.TEAM) if key in others else topic).data
+    origin = Origin(UNSHARED, trust="team") if others else Origin("cli", trust="user")
+    by = {"By": ", ".join(sorted(set(others.values())))} if others else {}
+    moved = _handed_over(store, {TEAM_PREFIX + key: key for key in keys}, texts, origin, "unshare", **by)
+    return [moved[TEAM_PREFIX + key] for key in keys]
+
+
+def _handed_over(
+    store: MemoryStore,
+    wanted: Mapping[str, str],
+    texts: Mapping[str, bytes],
+    origin: Origin,
+    verb: str,
+    **trailers: str,
+) -> dict[str, str]:
+    """Write memories under another folder, and their lines into that folder's index, where their old names go; gives
+    the new key of each."""
+    named = next((source for source in wanted if is_index(source)), "")
+    if named:
+        raise UsageError(f"{named} is an index, no memory", remedy="Name a memory")
+    to, back = (TEAM_PREFIX, "") if verb == "share" else ("", TEAM_PREFIX)
+    moved: dict[str, str] = {}
+    with store.changing(origin, f"{verb} {', '.join(list(wanted.values())[:3])}", **trailers) as change:
+        lines = {one.key: one for one in Index(change.read(back + INDEX_NAME) or b"").entries()}
+        entries = []
+        for source, target in wanted.items():
+            data, mtime_ns = texts[source], store.read_with_time(source)[1]
+            key = free_key(target.removesuffix(".md"), partial(_is_taken, change, data))
+            change.write(key, data, mtime_ns=mtime_ns)
+            change.delete(source)
+            moved[source], line = key, lines.get(source.removeprefix(back)) if verb == "unshare" else None
+            new = key.removeprefix(to)
+            entries.append(Entry(new, line.title, line.hook) if line else entry_for(new, Topic(data)))
+        change.edit_index(lambda index: index.with_entries(entries), key=to + INDEX_NAME)
+        gone = [source.removeprefix(back) for source in wanted]
+        change.edit_index(lambda index: index.without(gone), key=back + INDEX_NAME)
+    return moved
+
+
+def _is_taken(change: ChangeSet, data: bytes, key: str) -> bool:
+    return change.read(key) not in (None, data)
