@@ -57,7 +57,7 @@ _ERASING = ("purge", "prune", "remove-member")
 
 
 @dataclass(frozen=True)
-class Step:
+class AdminStep:
     """One action in its transaction, and whom it is about."""
 
     held: Transaction
@@ -93,9 +93,9 @@ async def act(database: HubDatabase, options: argparse.Namespace, now: int, *, i
     return told, lines
 
 
-async def _step(held: Transaction, options: argparse.Namespace, now: int) -> Step:
+async def _step(held: Transaction, options: argparse.Namespace, now: int) -> AdminStep:
     """The team and the member that somebody named, where they have to be there already."""
-    step, is_new = Step(held, options, now), options.action in ("add-team", "add-member")
+    step, is_new = AdminStep(held, options, now), options.action in ("add-team", "add-member")
     if hasattr(options, "team") and options.action != "add-team":
         step = replace(step, team=await _team(held, options.team))
     if hasattr(options, "member") and not is_new:
@@ -118,14 +118,14 @@ async def _member(database: Transaction, team: str, name: str) -> Row:
     return rows[0]
 
 
-async def _teams(step: Step) -> Told:
+async def _teams(step: AdminStep) -> Told:
     rows = await step.held.run(_TEAMS)
     names = ("id", "name", "revision", "entries", "bytes")
     lines = [f"{row[1]}  {row[0]}  {row[3]} entries, {row[4]} bytes, revision {row[2]}" for row in rows]
     return {"teams": [dict(zip(names, row, strict=True)) for row in rows]}, lines or ["There is no team yet."]
 
 
-async def _add_team(step: Step) -> Told:
+async def _add_team(step: AdminStep) -> Told:
     options = step.options
     limits = TeamCaps(options.entries, options.entry_bytes, options.team_bytes)
     team = await add_team(step.held, options.team, limits, step.now)
@@ -137,14 +137,14 @@ async def _add_team(step: Step) -> Told:
     return {"team": team, **told}, [*lines, *shown]
 
 
-async def _let_in(step: Step, name: str, role: str) -> Told:
+async def _let_in(step: AdminStep, name: str, role: str) -> Told:
     """A new member and their first token."""
     member, name, *_ = await add_member(step.held, step.by, name, role, step.now)
     told, lines = await _token(replace(step, member=member, name=name))
     return {"member": member, **told}, lines
 
 
-async def _token(step: Step) -> Told:
+async def _token(step: AdminStep) -> Told:
     _, name, role, _ = await _member(step.held, step.team, step.member)
     options, now = step.options, step.now
     expires = now + options.days * DAY if options.days else None
@@ -155,13 +155,13 @@ async def _token(step: Step) -> Told:
     return {"token": value, "tokenId": token, "expires": ends}, [told, value]
 
 
-async def _members(step: Step) -> Told:
+async def _members(step: AdminStep) -> Told:
     rows = await step.held.run(MEMBERS, step.team)
     told = [{"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])} for row in rows]
     return {"members": told}, [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows] or [_NOBODY]
 
 
-async def _tokens(step: Step) -> Told:
+async def _tokens(step: AdminStep) -> Told:
     told, lines = [], []
     for token, member, scopes, *times in await step.held.run(_TOKENS, step.team):
         made, ends, used = map(told_time, times[:3])
@@ -173,11 +173,11 @@ async def _tokens(step: Step) -> Told:
     return {"tokens": told}, lines or ["It has no token."]
 
 
-async def _add_member(step: Step) -> Told:
+async def _add_member(step: AdminStep) -> Told:
     return await _let_in(step, step.options.member, step.options.role)
 
 
-async def _role(step: Step) -> Told:
+async def _role(step: AdminStep) -> Told:
     role, lines = step.options.role, [f"{step.name} is {step.options.role} now"]
     _, needs_token = await set_role(step.held, step.by, step.member, role, step.now)
     if needs_token:
@@ -186,13 +186,13 @@ async def _role(step: Step) -> Told:
     return {"member": step.member, "role": role, "needsToken": needs_token}, lines
 
 
-async def _remove_member(step: Step) -> Told:
+async def _remove_member(step: AdminStep) -> Told:
     await let_leave(step.held, step.by, step.member, step.now)
     more, lines = await _purge(step) if step.options.purge else ({}, [])
     return {"member": step.member, **more}, [f"{step.name} left: all of their tokens have ended", *lines]
 
 
-async def _purge(step: Step) -> Told:
+async def _purge(step: AdminStep) -> Told:
     is_all = step.options.derived
     revision, removed, derived = await purge(step.held, step.by, step.member, step.now, derived=is_all)
     lines = [f"What {step.name} wrote is removed: {len(removed)} entries; each machine follows at its next sync"]
@@ -201,7 +201,7 @@ async def _purge(step: Step) -> Told:
     return {"revision": revision, "removed": removed, "derived": derived}, lines
 
 
-async def _revoke(step: Step) -> Told:
+async def _revoke(step: AdminStep) -> Told:
     """One token by its id, or all of one member."""
     held, now = step.held, step.now
     if not step.member:
@@ -216,19 +216,19 @@ async def _revoke(step: Step) -> Told:
     return {"revoked": ended}, [f"{token} of {step.name} has ended" for token in ended] or [f"{step.name} has no token"]
 
 
-async def _metrics(step: Step) -> Told:
+async def _metrics(step: AdminStep) -> Told:
     new = NewToken(None, None, "metrics", ("metrics",), None)
     token, value = await make_token(step.held, new, step.now)
     await record(step.held, step.by, "token", f"{token} for the metrics", step.now)
     return {"token": value, "tokenId": token}, [f"Token for /metrics, shown this once ({token}):", value]
 
 
-async def _prune(step: Step) -> Told:
+async def _prune(step: AdminStep) -> Told:
     rows = await step.held.run(_PRUNE, step.now, step.now - step.options.days * DAY)
     return {"erased": len(rows)}, [f"The texts of {len(rows)} old versions are erased"]
 
 
-async def _restored(step: Step) -> Told:
+async def _restored(step: AdminStep) -> Told:
     """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
     the last one that the backup has. Said twice in a row, it is done once."""
     teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
@@ -246,6 +246,6 @@ def _backup(database: HubDatabase, path: str) -> Told:
     return {"file": path}, [f"Copied to {path}"]
 
 
-ACTIONS: dict[str, Callable[[Step], Awaitable[Told]]] = {
+ACTIONS: dict[str, Callable[[AdminStep], Awaitable[Told]]] = {
     action: globals()[f"_{action.replace('-', '_')}"] for action in TAKES
 }
