@@ -14,7 +14,7 @@ TEAMS = (100, 10_000, 1_000_000)
 MEMBERS = 5
 ENTRIES = 200  # of 2,000 bytes
 VERSIONS = 5  # of each
-SYNCS = 20  # that find nothing, of a member
+SYNCS = 20  # that find nothing, of a member: each asks for changes, and whether a dream's proposals wait
 GETS = 30
 PUTS = 5
 WAITING = 0.5  # of the members have a client that waits for news, and asks again every half minute
@@ -25,16 +25,19 @@ WAITING_OF_WORKER = 2_000
 PUTS_WITH_NOTIFY = 5_000  # a second at which NOTIFY's lock at every commit would be felt
 
 
+# What is measured for each: writers are of many teams.
+MEASURED = {"poll": "poll", "look": "look", "get": "get", "put": "put of a team"}
+
+
 def requirements(figures: dict[str, float], teams: int) -> dict[str, float]:
     """Rates at the peak, and what they take."""
     members = teams * MEMBERS
-    rates = {
-        name: members * count / DAY_SECONDS * PEAK for name, count in (("poll", SYNCS), ("get", GETS), ("put", PUTS))
-    }
+    habits = {"poll": SYNCS, "look": SYNCS, "get": GETS, "put": PUTS}
+    rates = {name: members * count / DAY_SECONDS * PEAK for name, count in habits.items()}
     rates["poll"] += members * WAITING / 30
-    web = sum(rate * figures[f"postgres {name} 64"] for name, rate in rates.items()) / 1e6
+    web = sum(rate * figures[f"postgres {MEASURED[name]} 64"] for name, rate in rates.items()) / 1e6
     web += rates["put"] * 2 * figures["scan"] / 1e6
-    database = sum(rate * figures[f"postgres database {name} 64"] for name, rate in rates.items()) / 1e6
+    database = sum(rate * figures[f"postgres database {MEASURED[name]} 64"] for name, rate in rates.items()) / 1e6
     waiting = members * WAITING
     return {
         "requests a second": sum(rates.values()),

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from memdir.hub.admin import ACTIONS
+from memdir.hub.admin import act
 from memdir.hub.hub_commands import TAKES
 from memdir.hub.hub_database import DatabaseBusy, HubDatabase, open_database
 
@@ -224,8 +224,8 @@ class HubServer:
 
     def admin(self, action: str, *names: str, **options: object) -> Any:
         """What `memdir hub admin` does, in this process."""
-        given = {**DEFAULTS, **dict(zip(TAKES[action], names, strict=True)), **options}
-        told, _ = self.do(lambda database: ACTIONS[action](database, argparse.Namespace(**given), now()))
+        given = {**DEFAULTS, "action": action, **dict(zip(TAKES[action], names, strict=True)), **options}
+        told, _ = self.do(lambda database: act(database, argparse.Namespace(**given), now()))
         return told
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:

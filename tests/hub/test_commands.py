@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import logging
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memdir.hub.admin import act
 from memdir.hub.hub_commands import TAKES
+from tests.clients.terminal import Terminal
 from tests.conftest import Ran
+from tests.hub.servers import DEFAULTS, Client, HubServer, now
 
 Memdir = Callable[..., Ran]
 PAGE = (Path(__file__).parents[2] / "docs/how-to/hub.md").read_text(encoding="utf-8")
@@ -27,7 +34,8 @@ def test_what_the_page_shows_can_be_done_in_its_order(memdir: Memdir, project: P
     assert len(lines) >= 7
     token = ""
     for line in lines:
-        words = [token if word == "k_0123456789ab" else word for word in line.split()]
+        plain = re.sub(r" --database \S+", "", line)  # here it is one database for all
+        words = [token if word == "k_0123456789ab" else word for word in plain.split()]
         answer = told(memdir(*words, "--json"))
         token = str(answer.get("tokenId", token))
     members = told(memdir("hub", "admin", "members", "acme", "--json"))["members"]
@@ -69,6 +77,118 @@ def test_a_file_that_is_no_database_is_left_alone(memdir: Memdir, project: Path)
     ran = memdir("hub", "admin", "teams", "--database", "notes.txt")
     assert ran.code == 1 and "cannot be opened" in ran.err
     assert (project / "notes.txt").read_text(encoding="utf-8") == "mine" * 2_000
+
+
+def test_tokens_are_listed_and_a_member_s_end_without_their_ids(memdir: Memdir) -> None:
+    made = told(memdir("hub", "admin", "add-team", "acme", "--admin", "ana", "--days", "30", "--json"))
+    told(memdir("hub", "admin", "add-member", "acme", "bob", "--role", "reader", "--days", "0", "--json"))
+    tokens: Any = told(memdir("hub", "admin", "tokens", "acme", "--json"))["tokens"]
+    assert [(one["member"], one["scopes"], one["ended"]) for one in tokens] == [
+        ("ana", ["read", "write", "admin"], None),
+        ("bob", ["read"], None),
+    ]
+    assert tokens[0]["id"] == made["tokenId"] and tokens[0]["expires"] == made["expires"] != tokens[1]["expires"]
+    shown = memdir("hub", "admin", "tokens", "acme").out
+    assert tokens[1]["id"] in shown and "without an end" in shown and f"until {made['expires']}" in shown
+    assert "mdh_" not in shown
+    assert told(memdir("hub", "admin", "revoke", "acme", "bob", "--json"))["revoked"] == [tokens[1]["id"]]
+    assert "revoked" in memdir("hub", "admin", "tokens", "acme").out
+    assert "has no token" in memdir("hub", "admin", "revoke", "acme", "bob").out
+    again = memdir("hub", "admin", "revoke", tokens[1]["id"])
+    assert again.code == 2 and "has ended already" in again.err
+
+
+def test_only_what_makes_a_hub_makes_a_database(memdir: Memdir, project: Path) -> None:
+    for words in (("backup", "b.sqlite3"), ("teams",), ("prune",), ("restored",), ("metrics",)):
+        ran = memdir("hub", "admin", *words, "--database", "hub/hub.sqlite")
+        assert ran.code == 2 and "there is no hub's database" in ran.err, words
+    assert memdir("hub", "work", "--database", "h.sqlite3").code == 2
+    assert memdir("hub", "--database", "h.sqlite3").code == 2
+    for words in (("admin", "add-team", "acme"), ("serve", "--check")):
+        ran = memdir("hub", *words, "--database", "mysql://ana:word@x/y")
+        assert ran.code == 2 and "no database that a hub knows" in ran.err and "word" not in ran.err
+    assert list(project.iterdir()) == []
+    told(memdir("hub", "admin", "add-team", "acme", "--database", "h.sqlite3", "--json"))
+    assert "acme" in memdir("hub", "--database", "h.sqlite3").out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_makes_in_a_folder_of_the_hub_s_user_is_that_user_s(memdir: Memdir, project: Path) -> None:
+    folder = project / "var"
+    folder.mkdir()
+    os.chown(folder, 1501, 1501)
+    told(memdir("hub", "admin", "add-team", "acme", "--database", str(folder / "hub.sqlite3"), "--json"))
+    assert {path.stat().st_uid for path in folder.iterdir()} == {1501}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("admin", "role", "acme", "ana"),
+        ("admin", "token", "acme", "ana", "--days", "-1"),
+        ("admin", "token", "acme", "ana", "--days", "99999999999"),
+        ("admin", "prune", "--days", "-1"),
+        ("admin", "token", "acme", "ana", "--dry-run"),
+        ("serve", "--port", "99999"),
+        ("serve", "--port", "-1"),
+    ],
+)
+def test_what_would_be_another_thing_than_was_meant_is_a_usage_error(memdir: Memdir, words: tuple[str, ...]) -> None:
+    memdir("hub", "admin", "add-team", "acme", "--admin", "ana")
+    assert memdir("hub", *words).code == 2
+    members: Any = told(memdir("hub", "admin", "members", "acme", "--json"))["members"]
+    assert members[0]["role"] == "admin"
+
+
+def test_a_team_of_nobody_says_how_somebody_comes_in(memdir: Memdir) -> None:
+    assert "add-member acme NAME --role admin" in memdir("hub", "admin", "add-team", "acme").out
+    assert "Nobody is in it yet" in memdir("hub", "admin", "members", "acme").out
+
+
+def test_what_a_purge_or_a_prune_would_erase_is_shown_and_stays(hub: HubServer, team: Client) -> None:
+    etag = team.put("a.md", "one").body["etag"]
+    team.put("a.md", "two", etag)
+
+    def looked(action: str, **options: object) -> dict[str, Any]:
+        given = argparse.Namespace(**{**DEFAULTS, "action": action, "team": team.team, "member": "ana", **options})
+        answer: dict[str, Any] = hub.do(lambda database: act(database, given, now() + 1_000, is_dry=True))[0]
+        assert answer["dryRun"] is True
+        return answer
+
+    before = team.manifest(), team.ask("GET", "versions").body
+    assert looked("purge")["removed"] == ["a.md"]
+    assert looked("prune", days=0)["erased"] >= 1
+    hub.member(team, "bob", role="admin")
+    assert looked("remove-member", purge=True)["removed"] == ["a.md"]
+    assert (team.manifest(), team.ask("GET", "versions").body) == before
+    assert team.ask("GET", "/v1/me").status == 200
+
+
+def test_a_person_is_asked_before_texts_are_erased(memdir: Memdir, memdir_command: str, project: Path) -> None:
+    made = told(memdir("hub", "admin", "add-team", "acme", "--admin", "ana", "--json"))
+    words = [memdir_command, "hub", "admin", "purge", "acme", "ana"]
+    for key, end in (("n", "Nothing was changed."), ("y", "is removed: 0 entries")):
+        with Terminal(words, cwd=project, environment=dict(os.environ)) as terminal:
+            terminal.wait_for("Would be so:")
+            terminal.wait_for("[y/N]")
+            terminal.type(f"{key}\r")
+            terminal.wait_for(end)
+            terminal.end()
+    revision = told(memdir("hub", "--json"))["teams"]
+    assert made["team"] and [one["revision"] for one in revision] == [1]  # type: ignore[attr-defined]
+
+
+def test_what_the_pool_of_connections_says_is_a_line_of_json_without_names(capsys: pytest.CaptureFixture[str]) -> None:
+    from memdir.hub.serve import Serving, server_of
+
+    server_of(bare, Serving("", "127.0.0.1", 0))
+    logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "pool-2", "user ana at db.internal")
+    line = capsys.readouterr().err
+    assert "psycopg.pool" in json.loads(line)["error"] and "ana" not in line
+
+
+async def bare(scope: Any, receive: Any, send: Any) -> None:
+    """An application."""
 
 
 def test_every_action_has_its_function() -> None:

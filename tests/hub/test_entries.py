@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -322,3 +323,20 @@ def test_versions_tell_who_wrote_what_and_can_be_erased(team: Client, join: Join
     assert team.ask("GET", "versions?before=2").body["versions"][0]["redacted"]
     assert team.get("a.md").data == b"fine"
     assert team.ask("GET", "audit").body["actions"][0]["action"] == "redact"
+
+
+def test_writers_of_many_teams_at_once_each_change_their_own(hub: HubServer) -> None:
+    """They may share a transaction: what one is refused is nobody else's, and nobody sees another's."""
+    teams = [hub.team(f"crowd {number} {time.time()}") for number in range(12)]
+
+    def write(number: int) -> list[int]:
+        team = teams[number]
+        statuses = [team.put(f"n{turn}.md", f"{number} {turn}").status for turn in range(8)]
+        return [*statuses, team.put("n0.md", "again").status]
+
+    with ThreadPoolExecutor(len(teams)) as together:
+        assert list(together.map(write, range(len(teams)))) == [[201] * 8 + [412]] * len(teams)
+    for number, team in enumerate(teams):
+        told = team.manifest()
+        assert told["revision"] == 8 and team.keys() == [f"n{turn}.md" for turn in range(8)]
+        assert team.get("n7.md").data == f"{number} 7".encode()

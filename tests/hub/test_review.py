@@ -83,10 +83,13 @@ def test_one_key_rejects_it_and_nothing_changes(
     assert WAITS not in memdir("sync", "--status").err
 
 
-def test_a_hub_that_is_away_keeps_nobody_from_their_questions(memdir: Memdir, proposed: Client) -> None:
+def test_a_hub_that_answers_not_keeps_nobody_from_their_questions(memdir: Memdir, proposed: Client) -> None:
+    (own,) = [one["id"] for one in proposed.ask("GET", "tokens").body["tokens"] if one["member"]["name"] == "Bob"]
+    assert proposed.ask("DELETE", f"tokens/{own}").status == 200
+    ran = memdir("review")
+    assert ran.code == 0 and ran.out == "No questions.\n" and "cannot be asked for now" in ran.err
     remote = memdir("config", "get", "team.remote").out.strip()
-    away = remote.replace(f":{proposed.port}", ":1")
-    ran = memdir("review", "--set", f"team.remote={away}")
+    ran = memdir("review", "--set", f"team.remote={remote.replace(f':{proposed.port}', ':1')}")
     assert ran.code == 0 and ran.out == "No questions.\n" and "memdir: " in ran.err
 
 

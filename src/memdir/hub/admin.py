@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 from memdir.errors import UsageError
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token
+from memdir.hub.hub_commands import TAKES
 from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
 from memdir.hub.people import (
     DAY,
@@ -21,6 +25,7 @@ from memdir.hub.people import (
     revoke_token,
     set_role,
 )
+from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
 from memdir.share.remote import TeamCaps
 
@@ -30,6 +35,13 @@ OPERATOR = ""  # in whose name this machine's own commands are recorded
 _TEAM = "select id, name from teams where id = ? or name = ?"
 _TEAMS = "select id, name, revision, live_entries, live_bytes from teams order by name"
 _MEMBER = "select id, name, role, active from members where team = ? and (id = ? or name = ?)"
+_NOBODY = "Nobody is in it yet"
+_TOKENS = (
+    "select t.id, m.name, t.scopes, t.created, t.expires, (select max(v.changed) from versions v where v.team = t.team"
+    " and v.token = t.id), t.revoked from tokens t join members m on m.team = t.team and m.id = t.member"
+    " where t.team = ? order by m.name, t.created, t.id"
+)
+_LIVE_TOKENS = "select id from tokens where team = ? and member = ? and revoked is null order by created, id"
 _PRUNE = (
     "update versions set content = null, redacted = ? where content is not null and changed < ? and not exists"
     " (select 1 from entries e where e.team = versions.team and e.key = versions.key and e.rev = versions.rev"
@@ -41,6 +53,55 @@ _RESTORED = (
     "update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?"
     " returning id"
 )
+_ERASING = ("purge", "prune", "remove-member")
+
+
+@dataclass(frozen=True)
+class AdminStep:
+    """One action in its transaction, and whom it is about."""
+
+    held: Transaction
+    options: argparse.Namespace
+    now: int
+    team: str = ""
+    member: str = ""
+    name: str = ""  # of the member
+
+    @property
+    def by(self) -> Author:
+        return Author(self.team, OPERATOR)
+
+
+class _Looked(Exception):
+    """Takes a transaction back, of which somebody only wanted to know what it would do."""
+
+
+async def act(database: HubDatabase, options: argparse.Namespace, now: int, *, is_dry: bool = False) -> Told:
+    """Do one action, all of it or nothing. What a dry run tells was done, and is taken back."""
+    if options.action == "backup":
+        return _backup(database, options.file)
+    with suppress(_Looked):
+        async with database.transaction() as held:
+            told, lines = await ACTIONS[options.action](await _step(held, options, now))
+            if is_dry:
+                raise _Looked
+    if is_dry:
+        gone: Any = told.get("removed", ())
+        return {**told, "dryRun": True}, [*(f"Would be so: {line}" for line in lines), *(f"  {key}" for key in gone)]
+    if options.action in _ERASING:
+        await database.scrub()
+    return told, lines
+
+
+async def _step(held: Transaction, options: argparse.Namespace, now: int) -> AdminStep:
+    """The team and the member that somebody named, where they have to be there already."""
+    step, is_new = AdminStep(held, options, now), options.action in ("add-team", "add-member")
+    if hasattr(options, "team") and options.action != "add-team":
+        step = replace(step, team=await _team(held, options.team))
+    if hasattr(options, "member") and not is_new:
+        member, name, *_ = await _member(held, step.team, options.member)
+        step = replace(step, member=member, name=name)
+    return step
 
 
 async def _team(database: Transaction, name: str) -> str:
@@ -57,143 +118,134 @@ async def _member(database: Transaction, team: str, name: str) -> Row:
     return rows[0]
 
 
-async def _list_teams(database: HubDatabase, _: argparse.Namespace, __: int) -> Told:
-    rows = await database.run(_TEAMS)
+async def _teams(step: AdminStep) -> Told:
+    rows = await step.held.run(_TEAMS)
     names = ("id", "name", "revision", "entries", "bytes")
     lines = [f"{row[1]}  {row[0]}  {row[3]} entries, {row[4]} bytes, revision {row[2]}" for row in rows]
     return {"teams": [dict(zip(names, row, strict=True)) for row in rows]}, lines or ["There is no team yet."]
 
 
-async def _add_team(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
+async def _add_team(step: AdminStep) -> Told:
+    options = step.options
     limits = TeamCaps(options.entries, options.entry_bytes, options.team_bytes)
-    async with database.transaction() as held:
-        team = await add_team(held, options.team, limits, now)
-        told: dict[str, object] = {"team": team}
-        lines = [f"Team {options.team}: {team}"]
-        if options.admin:
-            member, *_ = await add_member(held, Author(team, OPERATOR), options.admin, "admin", now)
-            more, shown = await _token_for(held, team, member, options, now)
-            told, lines = {**told, "member": member, **more}, [*lines, *shown]
-    return told, lines
+    team = await add_team(step.held, options.team, limits, step.now)
+    lines = [f"Team {options.team}: {team}"]
+    if not options.admin:
+        lines.append(f"{_NOBODY}: `memdir hub admin add-member {options.team} NAME --role admin` lets somebody in")
+        return {"team": team}, lines
+    told, shown = await _let_in(replace(step, team=team), options.admin, "admin")
+    return {"team": team, **told}, [*lines, *shown]
 
 
-async def _token_for(database: Transaction, team: str, member: str, options: argparse.Namespace, now: int) -> Told:
-    _, name, role, _ = await _member(database, team, member)
-    scopes = ("read",) if getattr(options, "read_only", False) else OF_ROLE[role]
-    expires = now + options.days * DAY if options.days else None
-    new = NewToken(team, member, name, scopes, expires)
-    token, value = await give_token(database, Author(team, OPERATOR), new, now)
-    return {"token": value, "tokenId": token}, [f"Token of {name}, shown this once ({token}):", value]
-
-
-async def _list_members(database: HubDatabase, options: argparse.Namespace, _: int) -> Told:
-    rows = await database.run(MEMBERS, await _team(database, options.team))
-    names = ("id", "name", "role", "active")
-    lines = [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows]
-    return {"members": [{**dict(zip(names, row, strict=True)), "active": bool(row[3])} for row in rows]}, lines
-
-
-async def _add_member(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    async with database.transaction() as held:
-        team = await _team(held, options.team)
-        member, *_ = await add_member(held, Author(team, OPERATOR), options.member, options.role, now)
-        told, lines = await _token_for(held, team, member, options, now)
+async def _let_in(step: AdminStep, name: str, role: str) -> Told:
+    """A new member and their first token."""
+    member, name, *_ = await add_member(step.held, step.by, name, role, step.now)
+    told, lines = await _token(replace(step, member=member, name=name))
     return {"member": member, **told}, lines
 
 
-async def _set_role(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    async with database.transaction() as held:
-        team = await _team(held, options.team)
-        member, name, *_ = await _member(held, team, options.member)
-        _, needs_token = await set_role(held, Author(team, OPERATOR), member, options.role, now)
-    lines = [f"{name} is {options.role} now"]
+async def _token(step: AdminStep) -> Told:
+    _, name, role, _ = await _member(step.held, step.team, step.member)
+    options, now = step.options, step.now
+    expires = now + options.days * DAY if options.days else None
+    new = NewToken(step.team, step.member, name, ("read",) if options.read_only else OF_ROLE[role], expires)
+    token, value = await give_token(step.held, step.by, new, now)
+    ends = told_time(expires)
+    told = f"Token of {name}, shown this once ({token}, {f'until {ends}' if ends else 'without an end'}):"
+    return {"token": value, "tokenId": token, "expires": ends}, [told, value]
+
+
+async def _members(step: AdminStep) -> Told:
+    rows = await step.held.run(MEMBERS, step.team)
+    told = [{"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])} for row in rows]
+    return {"members": told}, [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows] or [_NOBODY]
+
+
+async def _tokens(step: AdminStep) -> Told:
+    told, lines = [], []
+    for token, member, scopes, *times in await step.held.run(_TOKENS, step.team):
+        made, ends, used = map(told_time, times[:3])
+        has_ended = "revoked" if times[3] is not None else "expired" if (times[1] or step.now + 1) <= step.now else ""
+        one = {"id": token, "member": member, "scopes": scopes.split(), "created": made, "expires": ends}
+        told.append({**one, "lastChange": used, "ended": has_ended or None})
+        state = has_ended or (f"until {ends}" if ends else "without an end")
+        lines.append(f"{token}  {member}  {scopes}  made {made}, {state}, last change by it: {used or 'none'}")
+    return {"tokens": told}, lines or ["It has no token."]
+
+
+async def _add_member(step: AdminStep) -> Told:
+    return await _let_in(step, step.options.member, step.options.role)
+
+
+async def _role(step: AdminStep) -> Told:
+    role, lines = step.options.role, [f"{step.name} is {step.options.role} now"]
+    _, needs_token = await set_role(step.held, step.by, step.member, role, step.now)
     if needs_token:
-        lines.append(f"Their token was made for less: `memdir hub admin token {options.team} {name}` makes another")
-    return {"member": member, "role": options.role, "needsToken": needs_token}, lines
+        more = f"`memdir hub admin token {step.options.team} {step.name}` makes another"
+        lines.append(f"Their token was made for less: {more}")
+    return {"member": step.member, "role": role, "needsToken": needs_token}, lines
 
 
-async def _remove_member(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    async with database.transaction() as held:
-        team = await _team(held, options.team)
-        member, name, *_ = await _member(held, team, options.member)
-        await let_leave(held, Author(team, OPERATOR), member, now)
-    told: dict[str, object] = {"member": member}
-    lines = [f"{name} left: all of their tokens have ended"]
-    if options.purge:
-        more, shown = await _purge(database, options, now)
-        told, lines = {**told, **more}, [*lines, *shown]
-    return told, lines
+async def _remove_member(step: AdminStep) -> Told:
+    await let_leave(step.held, step.by, step.member, step.now)
+    more, lines = await _purge(step) if step.options.purge else ({}, [])
+    return {"member": step.member, **more}, [f"{step.name} left: all of their tokens have ended", *lines]
 
 
-async def _purge(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    async with database.transaction() as held:
-        team = await _team(held, options.team)
-        member, name, *_ = await _member(held, team, options.member)
-        by = Author(team, OPERATOR)
-        revision, removed, derived = await purge(held, by, member, now, derived=options.derived)
-    await database.scrub()
-    lines = [f"What {name} wrote is removed: {len(removed)} entries; each machine follows at its next sync"]
+async def _purge(step: AdminStep) -> Told:
+    is_all = step.options.derived
+    revision, removed, derived = await purge(step.held, step.by, step.member, step.now, derived=is_all)
+    lines = [f"What {step.name} wrote is removed: {len(removed)} entries; each machine follows at its next sync"]
     if derived:
         lines.append(f"Others have changed these since, and they stay (--derived removes them): {', '.join(derived)}")
     return {"revision": revision, "removed": removed, "derived": derived}, lines
 
 
-async def _make_token(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    async with database.transaction() as held:
-        team = await _team(held, options.team)
-        member, *_ = await _member(held, team, options.member)
-        return await _token_for(held, team, member, options, now)
+async def _revoke(step: AdminStep) -> Told:
+    """One token by its id, or all of one member."""
+    held, now = step.held, step.now
+    if not step.member:
+        token = step.options.token
+        if await held.run("select 1 from tokens where id = ? and revoked is not null", token):
+            raise UsageError(f"{token} has ended already")
+        await revoke_token(held, step.by, token, now)
+        return {"revoked": token}, [f"{token} has ended"]
+    ended = [token for (token,) in await held.run(_LIVE_TOKENS, step.team, step.member)]
+    for token in ended:
+        await revoke_token(held, step.by, token, now)
+    return {"revoked": ended}, [f"{token} of {step.name} has ended" for token in ended] or [f"{step.name} has no token"]
 
 
-async def _revoke(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    async with database.transaction() as held:
-        await revoke_token(held, Author(OPERATOR, OPERATOR), options.token, now)
-    return {"revoked": options.token}, [f"{options.token} has ended"]
-
-
-async def _metrics(database: HubDatabase, _: argparse.Namespace, now: int) -> Told:
-    token, value = await make_token(database, NewToken(None, None, "metrics", ("metrics",), None), now)
-    await record(database, Author(OPERATOR, OPERATOR), "token", f"{token} for the metrics", now)
+async def _metrics(step: AdminStep) -> Told:
+    new = NewToken(None, None, "metrics", ("metrics",), None)
+    token, value = await make_token(step.held, new, step.now)
+    await record(step.held, step.by, "token", f"{token} for the metrics", step.now)
     return {"token": value, "tokenId": token}, [f"Token for /metrics, shown this once ({token}):", value]
 
 
-async def _prune(database: HubDatabase, options: argparse.Namespace, now: int) -> Told:
-    rows = await database.run(_PRUNE, now, now - options.days * DAY)
-    await database.scrub()
+async def _prune(step: AdminStep) -> Told:
+    rows = await step.held.run(_PRUNE, step.now, step.now - step.options.days * DAY)
     return {"erased": len(rows)}, [f"The texts of {len(rows)} old versions are erased"]
 
 
-async def _restored(database: HubDatabase, _: argparse.Namespace, now: int) -> Told:
+async def _restored(step: AdminStep) -> Told:
     """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
     the last one that the backup has. Said twice in a row, it is done once."""
-    async with database.transaction() as held:
-        teams = await held.run(_RESTORED, RAISED_BY, RAISED_BY)
-        for (team,) in teams:
-            await record(held, Author(team, OPERATOR), "restored", "from a backup", now)
+    teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
+    for (team,) in teams:
+        await record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     return {"teams": len(teams)}, [f"{len(teams)} teams: each machine gives again what it saw after the backup"]
 
 
-async def _backup(database: HubDatabase, options: argparse.Namespace, _: int) -> Told:
+def _backup(database: HubDatabase, path: str) -> Told:
     if not isinstance(database, SqliteDatabase):
         raise UsageError("that copies SQLite only", remedy="PostgreSQL: pg_dump (docs/how-to/hub.md)")
-    if os.path.lexists(options.file):
-        raise UsageError(f"{options.file} is there already", remedy="Name another file")
-    database.back_up(options.file)
-    return {"file": options.file}, [f"Copied to {options.file}"]
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is there already", remedy="Name another file")
+    database.back_up(path)
+    return {"file": path}, [f"Copied to {path}"]
 
 
-ACTIONS: dict[str, Callable[[HubDatabase, argparse.Namespace, int], Awaitable[Told]]] = {
-    "teams": _list_teams,
-    "add-team": _add_team,
-    "members": _list_members,
-    "add-member": _add_member,
-    "role": _set_role,
-    "remove-member": _remove_member,
-    "purge": _purge,
-    "token": _make_token,
-    "revoke": _revoke,
-    "metrics": _metrics,
-    "prune": _prune,
-    "backup": _backup,
-    "restored": _restored,
+ACTIONS: dict[str, Callable[[AdminStep], Awaitable[Told]]] = {
+    action: globals()[f"_{action.replace('-', '_')}"] for action in TAKES
 }

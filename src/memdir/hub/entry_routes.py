@@ -38,7 +38,6 @@ _LISTED = (
     " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
 )
 _CONTENT = (", v.content", " left join versions v on v.team = e.team and v.rev = e.rev")
-_TEAM = "select revision, restored from teams where id = ?"
 _PURGED = "select id, name, purged from members where team = ? and purged > ? and purged <= ? order by purged"
 _VERSIONS = (
     "select v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason"
@@ -181,7 +180,7 @@ class EntryRoutes:
         with_content = query.get("content") == "1"
         most = MOST_WITH_CONTENT if with_content else MOST_LISTED
         limit = min(most, max(1, whole_number(query.get("limit"), most)))
-        ((revision, restored),) = await self._hub.database.run(_TEAM, identity.team)
+        revision, restored = await self._hub.database.revision(identity.team)
         if request.headers.get("if-none-match") == f'"r{revision}"':
             return unchanged(f"r{revision}")
         statement, is_all = _LISTED.format(*(_CONTENT if with_content else ("", ""))), query.get("deleted") == "1"

@@ -21,6 +21,7 @@ TAKES = {  # what each action of `memdir hub admin` wants to be named
     "add-member": ("team", "member"),
     "role": ("team", "member"),
     "token": ("team", "member"),
+    "tokens": ("team",),
     "revoke": ("token",),
     "remove-member": ("team", "member"),
     "purge": ("team", "member"),
@@ -29,6 +30,8 @@ TAKES = {  # what each action of `memdir hub admin` wants to be named
     "backup": ("file",),
     "restored": (),
 }
+CREATES = ("add-team",)  # and `memdir hub serve`: a typo anywhere else would make an empty hub, and go on with it
+MAX_DAYS = 3_650
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +39,22 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="PLACE", default="", help=told)
 
 
-def _place(options: argparse.Namespace, context: Any) -> str:
-    return options.database or os.path.join(context.memory.layout.home, "hub", "hub.sqlite3")
+def _place(options: argparse.Namespace, context: Any, *, creates: bool) -> str:
+    """Where the database is, after a look whether it can be used: what SQLite says of a typo helps nobody."""
+    place: str = options.database or os.path.join(context.memory.layout.home, "hub", "hub.sqlite3")
+    if place.startswith(("postgresql://", "postgres://")):
+        return place
+    path = place.removeprefix("sqlite:///")
+    if "://" in path:
+        raise UsageError(
+            f"{_told(place)} is no database that a hub knows", remedy="Name an SQLite file, or postgresql://…"
+        )
+    if not os.path.exists(path) and not creates:
+        remedy = "Is --database right? `memdir hub serve` and `memdir hub admin add-team` make a new one"
+        raise UsageError(f"there is no hub's database {path}", remedy=remedy)
+    if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+        raise MemdirError(f"you may not use {path}", remedy="Do it as the user that the hub runs as: it owns the file")
+    return place
 
 
 def _require_installed() -> None:
@@ -45,7 +62,7 @@ def _require_installed() -> None:
 
     missing = [name for name in ("starlette", "uvicorn", "httptools", "psycopg") if find_spec(name) is None]
     if missing:
-        raise MemdirError(f"the hub needs {missing[0]}", remedy="pip install 'memdir[hub]'")
+        raise MemdirError(f"the hub needs {missing[0]}", remedy="pip install '.[hub]' in memdir's checkout")
 
 
 class HubServe:
@@ -65,7 +82,7 @@ class HubServe:
         _add_database(parser)
         parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (127.0.0.1)")
         told = f"(default {DEFAULT_PORT}; 0: any)"
-        parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=told)
+        parser.add_argument("--port", type=_up_to(65_535), default=DEFAULT_PORT, metavar="N", help=told)
         parser.add_argument("--tls-cert", default="", metavar="FILE", help="the certificate, with its chain")
         parser.add_argument("--tls-key", default="", metavar="FILE", help="and its key")
         parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front speaks TLS")
@@ -81,7 +98,7 @@ class HubServe:
 
         names = ("tls_cert", "tls_key", "behind_proxy", "pooler", "listen", "access_log")
         chosen = {name: getattr(options, name) for name in names}
-        serving = Serving(_place(options, context), options.host, options.port, **chosen)
+        serving = Serving(_place(options, context, creates=True), options.host, options.port, **chosen)
         require_private(serving)
         prepare(serving)
         if options.check:
@@ -94,6 +111,17 @@ class HubServe:
             sys.stdout.flush()
             run(serving, listening)
         return 0
+
+
+def _up_to(most: int) -> Callable[[str], int]:
+    """What reads a whole number of an option."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not text.isascii() or int(text[:12]) > most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to {most}")
+        return int(text)
+
+    return read
 
 
 def _told(database: str) -> str:
@@ -111,7 +139,7 @@ def _tell(options: argparse.Namespace, context: Any, answer: dict[str, object], 
 
 class HubAdmin:
     """Make teams, members and tokens, on the server's own machine: whoever may use the database may do this, and needs
-    no token. A lost admin token is recovered by making another.
+    no token. A lost admin token is recovered by making another. Without an action the teams are listed.
 
     A token is printed once and kept nowhere. TEAM and MEMBER are names or ids."""
 
@@ -120,61 +148,79 @@ class HubAdmin:
         "memdir hub admin token acme ana                   # another token for her, where one was lost",
         "memdir hub admin add-member acme bob --role writer",
         "memdir hub admin remove-member acme bob --purge   # he left: his tokens end, what he wrote goes",
-        "memdir hub admin revoke k_0123456789ab",
+        "memdir hub admin tokens acme                      # their ids, whose they are and when they end",
+        "memdir hub admin revoke k_0123456789ab            # or all of one member: revoke acme bob",
         "memdir hub admin backup hub-monday.sqlite3        # PostgreSQL: pg_dump",
     )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", metavar="ACTION", choices=tuple(TAKES), help=", ".join(TAKES))
-        told = "what the action takes: add-team TEAM; members TEAM; add-member, role, token, purge and remove-member"
-        parser.add_argument("words", nargs="*", metavar="NAME", help=f"{told} TEAM MEMBER; revoke ID; backup FILE")
+        told = f"(default: teams) {', '.join(TAKES)}"
+        parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", choices=tuple(TAKES), help=told)
+        told = "what the action takes: add-team, members and tokens TEAM; add-member, role, token, purge, remove-member"
+        parser.add_argument(
+            "words", nargs="*", metavar="NAME", help=f"{told} and revoke TEAM MEMBER; revoke ID; backup FILE"
+        )
         _add_database(parser)
         parser.add_argument("--admin", metavar="NAME", help="add-team: its first admin; their token is printed")
-        parser.add_argument("--role", choices=("reader", "writer", "admin"), default="writer", help="(default: writer)")
+        parser.add_argument("--role", choices=("reader", "writer", "admin"), help="add-member: (writer)")
         told = "until a token expires (default 365; 0: never); prune: how old a version is"
-        parser.add_argument("--days", type=int, default=365, metavar="N", help=told)
+        parser.add_argument("--days", type=_up_to(MAX_DAYS), default=365, metavar="N", help=told)
         parser.add_argument("--read-only", action="store_true", help="token: it may not write")
         parser.add_argument("--purge", action="store_true", help="remove-member: remove what they wrote as well")
         parser.add_argument("--derived", action="store_true", help="with a purge: and what others made from it")
+        told = "purge, remove-member, prune: tell what would go and change nothing"
+        parser.add_argument("--dry-run", action="store_true", help=told)
         for name, default in (("--entries", 2_000), ("--entry-bytes", 65_536), ("--team-bytes", 16_777_216)):
-            parser.add_argument(name, type=int, default=default, metavar="N", help=f"add-team: at most ({default})")
+            told = f"add-team: at most ({default})"
+            parser.add_argument(name, type=_up_to(1 << 40), default=default, metavar="N", help=told)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         _require_installed()
-        from memdir.hub.admin import ACTIONS
+        from memdir.hub.admin import act
         from memdir.hub.reply import HubRefusal
 
-        wanted = TAKES[options.action]
-        if len(options.words) != len(wanted):
-            told = f"`memdir hub admin {options.action}` takes {' '.join(map(str.upper, wanted)) or 'no name'}"
-            raise UsageError(told, remedy="`memdir hub admin --help` shows how it is used")
-        for name, word in zip(wanted, options.words, strict=True):
-            setattr(options, name, word)
+        self._read(options)
+        place = _place(options, context, creates=options.action in CREATES)
+
+        def do(*, is_dry: bool) -> tuple[dict[str, object], list[str]]:
+            return _with_database(place, lambda database: act(database, options, _now(), is_dry=is_dry))
+
         try:
-            answer, lines = _with_database(
-                _place(options, context), lambda database: ACTIONS[options.action](database, options, _now())
-            )
+            only_looks, may_erase = options.dry_run, options.action in ("purge", "prune") or options.purge
+            is_asked = may_erase and not only_looks and sys.stdin.isatty() and not options.json
+            answer, lines = do(is_dry=only_looks or is_asked)
+            if is_asked:
+                _print(lines, context)
+                is_meant = context.ask("It cannot be undone. Do it? [y/N] ")
+                answer, lines = do(is_dry=False) if is_meant else ({}, ["Nothing was changed."])
         except HubRefusal as refused:
             raise UsageError(refused.message, remedy=refused.remedy or "") from None
         if options.json:
             return int(context.print_json(answer))
-        for line in lines:
-            context.terminal.line(line)
-        return 0
+        return _print(lines, context)
+
+    @staticmethod
+    def _read(options: argparse.Namespace) -> None:
+        """The names that an action takes, as options."""
+        action, wanted = options.action, TAKES[options.action]
+        if action == "revoke" and len(options.words) == 2:
+            wanted = ("team", "member")
+        if len(options.words) != len(wanted):
+            told = f"`memdir hub admin {action}` takes {' '.join(map(str.upper, wanted)) or 'no name'}"
+            raise UsageError(told, remedy="`memdir hub admin --help` shows how it is used")
+        for name, word in zip(wanted, options.words, strict=True):
+            setattr(options, name, word)
+        if action == "role" and not options.role:
+            raise UsageError("`memdir hub admin role` takes --role", remedy="--role reader, writer or admin")
+        if options.dry_run and action not in ("purge", "prune", "remove-member"):
+            raise UsageError(f"`memdir hub admin {action}` has no --dry-run")
+        options.role = options.role or "writer"
 
 
-class HubTeams:
-    """List the teams of a hub, on the server's own machine, with what they hold."""
-
-    EXAMPLES = ("memdir hub", "memdir hub --database postgresql://hub@db.internal/hub")
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.set_defaults(action="teams", words=None)
-        _add_database(parser)
-
-    def run(self, options: argparse.Namespace, context: Any) -> int:
-        options.words = []
-        return HubAdmin().run(options, context)
+def _print(lines: list[str], context: Any) -> int:
+    for line in lines:
+        context.terminal.line(line)
+    return 0
 
 
 class HubWork:
@@ -199,7 +245,7 @@ class HubWork:
                 await ask_for_all(database, _now())
             return await work(database, _now)
 
-        done = _with_database(_place(options, context), all_of_it)
+        done = _with_database(_place(options, context, creates=False), all_of_it)
         told = ", ".join(f"{count} {what}" for what, count in done.items())
         return _tell(options, context, {"jobs": done}, f"Jobs: {told}")
 
@@ -218,8 +264,21 @@ def _with_database(place: str, do: Callable[[Any], Awaitable[T]]) -> T:
             return await do(database)
         finally:
             await database.close()
+            _give_to_owner(place)
 
     try:
         return asyncio.run(opened())
     except DatabaseBusy as error:
         raise MemdirError(f"the hub's database cannot be used: {error}", remedy="Try again in a moment") from None
+
+
+def _give_to_owner(place: str) -> None:
+    """What root made belongs to whoever owns the folder: the hub may run as somebody else (deploy/)."""
+    place = place.removeprefix("sqlite:///")
+    folder = os.path.dirname(os.path.abspath(place))
+    if os.geteuid() != 0 or not os.path.isdir(folder):
+        return
+    owner = os.stat(folder)
+    for path in (place, f"{place}-wal", f"{place}-shm"):
+        if os.path.isfile(path) and os.stat(path).st_uid != owner.st_uid:
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -78,6 +78,10 @@ class HubDatabase(Transaction, Protocol):
     async def entry(self, team: str, key: str) -> Row | None:
         """ETag, revision, whether it is deleted, author, time saved and text of one entry."""
 
+    async def revision(self, team: str) -> Row:
+        """Of a team, and the last one of the backup that it was restored from: what is asked for most."""
+        ...
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
 
     async def news(self) -> list[str]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
+from operator import itemgetter
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -19,20 +21,27 @@ from memdir.hub import migrations
 from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row
 from memdir.hub.together import Together
 
+LANES = 2  # transactions of changes on their way at once: more would carry fewer each
 POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
 WAIT_SECONDS = 5.0  # for a free connection, and for a first one
 LOOK_SECONDS = 0.5  # between looks where nothing can be listened to
 CHANNEL = "memdir_hub"
 MIGRATING = 7436_001  # the advisory lock of whoever changes the tables
+# Teams are locked in the order of their ids, so that no two workers wait for each other.
 _APPLY = (
-    b"select hub_apply(%s, asked.member, asked.token, asked.at, asked.changes)"
-    b" from json_to_recordset(%s) as asked(member text, token text, at bigint, changes json)"
+    b"select asked.number, hub_apply(asked.team, asked.member, asked.token, asked.at, asked.changes) from"
+    b" (select * from json_to_recordset(%s) as given(number integer, team text, member text, token text, at bigint,"
+    b" changes json) order by team, number) as asked"
 )
 _ENTRIES = (
     b"select e.etag, e.rev, e.deleted, e.member, e.saved, v.content"
     b" from unnest(%s::text[], %s::text[]) with ordinality as asked(team, key, number)"
     b" left join entries e on e.team = asked.team and e.key = asked.key"
     b" left join versions v on v.team = e.team and v.rev = e.rev order by asked.number"
+)
+_TEAMS = (
+    b"select t.revision, t.restored from unnest(%s::text[]) with ordinality as asked(team, number)"
+    b" left join teams t on t.id = asked.team order by asked.number"
 )
 Asked = tuple[Author, Sequence[Change], int]
 # The server went away, shuts down, or is a replica by now: another connection may do better.
@@ -76,6 +85,7 @@ class PostgresDatabase:
         self._spelled: dict[str, bytes] = {}
         self._changes = Together(self._apply_all)
         self._entries = Together(self._all_entries)
+        self._revisions = Together(self._all_revisions)
 
     async def connect(self) -> None:
         try:
@@ -124,12 +134,14 @@ class PostgresDatabase:
             return await connection.rows(self._spell(statement), values)
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
-        """Writers of one team have to wait for each other anyway: those who wait share a transaction."""
-        return await self._changes.ask(author.team, (author, changes, at))
+        """Whoever asks while others do shares a transaction with them, of whatever teams: a way to the server and to
+        its disk costs more than a change. A team is always in the same lane: its writers would only wait there."""
+        lane = str(zlib.crc32(author.team.encode()) % LANES)
+        return await self._changes.ask(lane, (author, changes, at))
 
-    async def _apply_all(self, team: str, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
+    async def _apply_all(self, _: str, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
         async with self._connected() as connection:
-            return await _applied(connection, team, asked)
+            return await _applied(connection, asked)
 
     async def entry(self, team: str, key: str) -> Row | None:
         return await self._entries.ask("", (team, key))
@@ -139,6 +151,13 @@ class PostgresDatabase:
         async with self._connected() as connection:
             rows = await connection.rows(_ENTRIES, (list(teams), list(keys)))
         return [row if row[1] is not None else None for row in rows]
+
+    async def revision(self, team: str) -> Row:
+        return await self._revisions.ask("", team)
+
+    async def _all_revisions(self, _: str, teams: list[str]) -> list[Row]:
+        async with self._connected() as connection:
+            return await connection.rows(_TEAMS, (teams,))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[_OnConnection]:
@@ -182,17 +201,18 @@ class _OnConnection:
         return await self._connection.rows(self._spell(statement), values)
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
-        (answer,) = await _applied(self._connection, author.team, [(author, changes, at)])
+        (answer,) = await _applied(self._connection, [(author, changes, at)])
         return answer
 
 
-async def _applied(connection: Connection, team: str, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
+async def _applied(connection: Connection, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
     given = [
-        {"member": author.member, "token": author.token, "at": at, "changes": [_plain(change) for change in changes]}
-        for author, changes, at in asked
+        {"number": number, "team": author.team, "member": author.member, "token": author.token, "at": at}
+        | {"changes": [_plain(change) for change in changes]}
+        for number, (author, changes, at) in enumerate(asked)
     ]
-    rows = await connection.rows(_APPLY, (team, json.dumps(given)))
-    return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for (answer,) in rows]
+    rows = sorted(await connection.rows(_APPLY, (json.dumps(given),)), key=itemgetter(0))
+    return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for _, answer in rows]
 
 
 def _plain(change: Change) -> dict[str, object]:

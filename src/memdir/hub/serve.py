@@ -107,9 +107,10 @@ def server_of(app: ASGIApp, serving: Serving) -> uvicorn.Server:
         ssl_certfile=serving.tls_cert or None,
         ssl_keyfile=serving.tls_key or None,
     )
-    log = logging.getLogger("uvicorn.error")
-    log.handlers, log.propagate = [_PlaceOnly()], False
-    log.setLevel(logging.ERROR)
+    for name in ("uvicorn.error", "psycopg"):  # the pool tells by itself that the database is gone
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [_PlaceOnly()], False
+        log.setLevel(logging.ERROR if name == "uvicorn.error" else logging.WARNING)
     return uvicorn.Server(config)
 
 
@@ -117,7 +118,7 @@ class _PlaceOnly(logging.Handler):
     """What broke and where. The message of an error may hold what a client sent, so it is not told."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        kind, at = record.getMessage().splitlines()[0], ""
+        kind, at = f"{record.name}: {str(record.msg).splitlines()[0]}", ""
         if record.exc_info and record.exc_info[0]:
             kind, trace = record.exc_info[0].__name__, record.exc_info[2]
             while trace is not None:

@@ -117,6 +117,9 @@ class SqliteDatabase:
         with self._connection:
             yield self
 
+    async def revision(self, team: str) -> Row:
+        return (await self.run("select revision, restored from teams where id = ?", team))[0]
+
     async def entry(self, team: str, key: str) -> Row | None:
         rows = await self.run(_ENTRY, team, key)
         return rows[0] if rows else None

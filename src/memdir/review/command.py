@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from memdir.disk.safe_path import is_key
 from memdir.dream.questions import Answer, OpenQuestion
-from memdir.errors import RemoteError, UsageError
+from memdir.errors import MemdirError, RemoteError, UsageError
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown, shown_line
 from memdir.share.remotes.hub import HubRemote, seconds_of
@@ -78,7 +78,7 @@ def _hub(memory: MemDir, options: argparse.Namespace, context: Any) -> HubRemote
         return None
     try:
         remote = memory.team_sync().remote
-    except RemoteError as error:  # without its token nobody is asked, and the questions are there all the same
+    except MemdirError as error:  # without its token nobody is asked, and the questions are there all the same
         context.note(str(error))
         return None
     return remote if isinstance(remote, HubRemote) else None

@@ -241,12 +241,13 @@ def _is_promising(text: str, start: int, stop: int) -> bool:
 
 def seed_phrases(lower: str) -> Iterator[Finding]:
     """A line that is nothing but a wallet's number of plain words, without a word that announces them."""
-    if not any(_SHORTEST_SEED <= len(line) <= _LONGEST_SEED for line in lower.split("\n")):
-        return  # as most prose, whose lines are paragraphs or a few words
-    line = r"(?m)^[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}$"
-    for match in compiled(line).finditer(lower):
-        if not any(one_of("common").fullmatch(word) for word in match[1].split()):
-            yield RANK_FORMAT, "seed-phrase", *match.span(1)
+    words = r"[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}"
+    at = 0
+    for line in lower.split("\n"):
+        match = compiled(words).fullmatch(line) if _SHORTEST_SEED <= len(line) <= _LONGEST_SEED else None
+        if match and not any(one_of("common").fullmatch(word) for word in match[1].split()):
+            yield RANK_FORMAT, "seed-phrase", at + match.start(1), at + match.end(1)
+        at += len(line) + 1
 
 
 def _words_after(lower: str, end: int) -> Iterator[Finding]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import binascii
 import unicodedata
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from memdir.store.secrets.tables import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from re import Match
 
 MAX_LAYERS = 6  # of one disguise in another; more is no text that anybody reads
@@ -28,32 +28,45 @@ MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could
 class View:
     """A text to search, and where each of its characters stands in the text it was made from."""
 
-    __slots__ = ("ends", "long_words", "starts", "text", "words")
-
-    def __init__(self, text: str, starts: list[int] | None = None, ends: list[int] | None = None) -> None:
+    def __init__(self, text: str, places: Callable[[], tuple[Sequence[int], Sequence[int]]] | None = None) -> None:
         self.text = text
-        self.words = words_of(text)
-        self.long_words = [text_span for word in self.words for text_span in _stretches(text, *word)]
-        self.starts = starts if starts is not None else range(len(text))
-        self.ends = ends if ends is not None else range(1, len(text) + 1)
+        self._find_places = places
+
+    @cached_property
+    def _places(self) -> tuple[Sequence[int], Sequence[int]]:
+        size = len(self.text)
+        return self._find_places() if self._find_places else (range(size), range(1, size + 1))
+
+    @property
+    def starts(self) -> Sequence[int]:
+        return self._places[0]
+
+    @property
+    def ends(self) -> Sequence[int]:
+        return self._places[1]
+
+    @cached_property
+    def words(self) -> list[tuple[int, int]]:
+        """Where words stand that are long enough for a token."""
+        return words_of(self.text)
+
+    @cached_property
+    def long_words(self) -> list[tuple[int, int]]:
+        """Those that are not all small letters."""
+        return [span for word in self.words for span in _stretches(self.text, *word)]
 
 
 def plain(view: View) -> View:
     """The text in NFKC, without characters that cannot be seen."""
     text = view.text
-    if text.isascii() or (unicodedata.is_normalized("NFKC", text) and _can_be_seen(text)):
-        return view
-    return rewritten(view, r"[^\x00-\x7f]", lambda match: _visible(match.group()))
-
-
-def _can_be_seen(text: str) -> bool:
-    printed = text.replace("\n", "").replace("\t", "").replace("\r", "")
-    is_all = printed.isprintable() and not any(sign in text for sign in _UNSEEN)
-    return is_all and not compiled(_UNSEEN_TOO).search(text)
+    odd = "" if text.isascii() else "".join(sorted(sign for sign in set(text) if _visible(sign) != sign))
+    return rewritten(view, f"[{odd}]", lambda match: _visible(match.group())) if odd else view
 
 
 @lru_cache(maxsize=4_096)
 def _visible(character: str) -> str:
+    if character.isascii():
+        return character
     if unicodedata.category(character) == "Cf" or character in _UNSEEN or compiled(_UNSEEN_TOO).match(character):
         return ""
     return unicodedata.normalize("NFKC", character)
@@ -88,24 +101,28 @@ def _unescape(match: Match[str]) -> str:
 
 
 def rewritten(view: View, pattern: str, rewrite: Callable[[Match[str]], str]) -> View:
+    """What the matches become; where each character stood is found out when somebody asks, which is seldom."""
+    cuts = [(*match.span(), rewrite(match)) for match in compiled(pattern).finditer(view.text)]
     pieces: list[str] = []
+    done = 0
+    for begin, end, new in cuts:
+        pieces += (view.text[done:begin], new)
+        done = end
+    return View("".join([*pieces, view.text[done:]]), lambda: _places_of(view, cuts))
+
+
+def _places_of(view: View, cuts: list[tuple[int, int, str]]) -> tuple[list[int], list[int]]:
     starts: list[int] = []
     ends: list[int] = []
     done = 0
-    for match in compiled(pattern).finditer(view.text):
-        begin, end = match.span()
-        new = rewrite(match)
-        pieces += (view.text[done:begin], new)
+    for begin, end, new in cuts:
         starts += view.starts[done:begin]
         ends += view.ends[done:begin]
         if begin < end:
             starts += [view.starts[begin]] * len(new)
             ends += [view.ends[end - 1]] * len(new)
         done = end
-    pieces.append(view.text[done:])
-    starts += view.starts[done:]
-    ends += view.ends[done:]
-    return View("".join(pieces), starts, ends)
+    return [*starts, *view.starts[done:]], [*ends, *view.ends[done:]]
 
 
 def words_of(text: str) -> list[tuple[int, int]]:
