@@ -8,16 +8,14 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 
 # Over the limit today (ADR 0051), and never more than this; what comes below its limit leaves the list.
 NOT_YET = {
-    "lines of the core": 33_980,
+    "lines of the core": 33_858,
     "files without model/builtin": 326,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
-    "lines of share": 2_288,  # a remote is not believed: what it costs in memory, time and names is bounded
-    "lines of model/builtin": 5_108,
-    "lines in all": 61_195,  # with 2,000 of the chat, and 1,100 of sub-agents
+    "lines of model/builtin": 5_107,
+    "lines of share": 2_122,  # a remote is not believed: what it costs in memory, time and names is bounded
     "lines of hub": 3_138,  # with what an operator is told and asked before something is erased
+    "lines in all": 61_206,  # with 2,000 of the chat, and 1,100 of sub-agents
     "files in all": 371,
 }
-# Whose a team's memory is, and a sync that fails, are told to people and programs.
-NOT_YET |= {"lines of the core": NOT_YET["lines of the core"] + 40, "lines in all": NOT_YET["lines in all"] + 100}
 
 
 def test_the_house_stays_within_its_budgets() -> None:
