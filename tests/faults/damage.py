@@ -191,7 +191,7 @@ def _attend(home: DamagedHome) -> None:
     home.agent.say(LEARNED)
     queue = WorkQueue(home.layout)
     queue.add(home.agent.session)
-    queue.tell(["project_told.md"])
+    queue.tell(home.agent.session, ["project_told.md"])
 
 
 def _converse(home: DamagedHome) -> None:

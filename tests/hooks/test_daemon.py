@@ -393,11 +393,11 @@ def test_neither_a_strangers_socket_nor_a_stranger_is_trusted(agent: Agent, memo
 
 def test_clients_that_say_nothing_or_nonsense_hurt_nobody(agent: Agent, memory: MemDir) -> None:
     process, place = spawn(memory, agent), place_of(memory)
-    endless = {"do": "choose", "text": "a", "tools": [], "now": 1e400}
+    endless = {"do": "choose", "text": "a", "tools": [], "now": 4711.0}
     nonsense = (
         b"\n", b"null\n", b"[]\n", b"{}\n", b"\xff\xfe\n", b'{"do": "choose"}\n', b'{"do": 7}\n', b"[" * 99_999 + b"\n",
         packed({"do": "choose", "text": 5, "tools": 1, "now": "x", "stores": [{"scope": []}]}),
-        packed({**endless, "stores": [{"scope": "s", "root": "/", "surfaced": []}]}),
+        packed({**endless, "stores": [{"scope": "s", "root": "/", "surfaced": []}]}).replace(b"4711.0", b"1e400"),
         packed({"do": "warm", "stores": "x"}),
         b"x" * (MAX_MESSAGE_BYTES + (1 << 17)),
     )  # fmt: skip

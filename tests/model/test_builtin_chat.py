@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
@@ -105,7 +106,7 @@ async def test_a_job_goes_to_its_handler_and_its_words_to_nobody(memory: MemDir)
     def touched(message: Message) -> list[tuple[str, str]]:
         return [(use.name, os.path.basename(str(use.input["file_path"]))) for use in message.tool_uses]
 
-    [(tool, written)] = touched(await answered(ExtractJob(2, (folder,), now)))
+    [(tool, written)] = touched(await answered(ExtractJob(2, (replace(folder, headers=()),), now)))
     assert tool == "Write" and "use_tabs" in written
     assert ("Read", "MEMORY.md") in touched(await answered(DreamJob(folder, "", (), now)))
     assert touched(await answered(NotesJob("/s/notes.md", (NotesSection("Learnings", "", ""),)))) == [

@@ -59,8 +59,9 @@ WORDS = {
     "agents show": ("loader",),
     "agents snapshot": ("loader",),
     "agents take": ("loader",),
+    "hub": ("serve", "--check"),
     "hub serve": ("--check",),
-    "hub admin": ("teams",),
+    "hub admin": ("add-team", "red"),
     "config get": ("recall.selector",),
     "config set": ("recall.selector", "local"),
 }

@@ -7,7 +7,6 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,7 +15,6 @@ import pytest
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
 from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
-from memdir.share.remotes.folder import FolderRemote
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
@@ -417,20 +415,6 @@ def test_two_syncs_of_one_directory_are_never_at_it_together(team: Team, monkeyp
 
 
 @pytest.mark.parametrize("kind", ["folder"])
-def test_nobody_is_purged_by_their_own_machine(team: Team) -> None:
-    """A name that a hub tells is somebody who left; one's own is another one of that name."""
-    (ann,) = team("ann")
-
-    class Purging(FolderRemote):
-        def pull(self, known: Manifest) -> Delta:
-            return replace(super().pull(known), purged=("ann", "bob"))
-
-    ann.remote = Purging(ann.where, member="a" * 8)
-    asked: list[str] = []
-    replace(ann.syncing(), on_purged=lambda name: (asked.append(name), ([], []))[1]).run()
-    assert asked == ["bob"]
-
-
 def test_a_dry_run_changes_nothing_on_either_side(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY))

@@ -57,7 +57,8 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
     words = [*words, *match.forms]
     kind = str(match.topic.kind or "-")
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
-    by = context.memory.team_authors(match.scope).told(match.key, "  {}")
+    is_teams = "team" in (match.scope, match.key[:4])
+    by = context.memory.team_authors(match.scope).told(match.key, "  {}") if is_teams else ""
     whose = terminal.dim("  yours, for all projects" if match.scope == "user" else clean(by))
     terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}{whose}")
     if match.snippet and match.snippet != match.topic.description:
