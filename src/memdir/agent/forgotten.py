@@ -62,26 +62,18 @@ def heard_in(messages: Iterable[Message], session: str = "") -> Iterator[Heard]:
             yield Heard(words, said_at(message) or 0.0, (session, message.id), message.is_off)
 
 
+@dataclass(eq=False)
 class _Told:
     """A sentence with its moment, ready to be compared."""
 
-    __slots__ = ("doubt", "heard", "is_learned", "sentence", "time", "tongue")
+    text: str
+    time: float = 0.0
+    heard: Heard | None = None
+    is_learned: bool = False  # a fork took it away, and no person
+    doubt: float = 0.0
 
-    def __init__(
-        self,
-        text: str,
-        time: float = 0.0,
-        heard: Heard | None = None,
-        *,
-        is_learned: bool = False,
-        doubt: float = 0.0,
-    ) -> None:
-        self.doubt = doubt
-        self.sentence = Sentence(text)
-        self.time = time
-        self.heard = heard
-        self.is_learned = is_learned  # a fork took it away, and no person
-        self.tongue = tongue_of(text)
+    def __post_init__(self) -> None:
+        self.sentence, self.tongue = Sentence(self.text), tongue_of(self.text)
 
     @property
     def is_off(self) -> bool:
@@ -90,18 +82,18 @@ class _Told:
     @property
     def is_statement(self) -> bool:
         """Whether it says something, and not that something is to be forgotten; a question asks."""
-        text = self.sentence.text
+        text = self.text
         return not self.is_off and not text.rstrip().endswith(("?", "？")) and not anywhere("forget-rule").search(text)
 
     @property
     def tells_change(self) -> bool:
-        folded = fold(self.sentence.text)
+        folded = fold(self.text)
         return any(cue.meaning == "change" for cue in cues(folded, tokens(folded), self.tongue))
 
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
         if min(len(terms), len(others)) < TELLING:
-            return float(_plain(self.sentence.text) == _plain(other.sentence.text))
+            return float(_plain(self.text) == _plain(other.text))
         is_translated = UNKNOWN not in (self.tongue, other.tongue) and self.tongue != other.tongue
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
@@ -165,7 +157,7 @@ class Forgotten:
             return _words(told) != told.sentence.terms or any(
                 told.sentence.terms <= one.sentence.terms for _, one in near
             )
-        if not any(score >= STANDS and not is_opposite(one.sentence.text, claim) for score, one in near):
+        if not any(score >= STANDS and not is_opposite(one.text, claim) for score, one in near):
             return False
         parts = [_Told(part) for part in parts_of(claim)]
         return len(parts) == 1 or all(self._said_here.nearest(part) >= HALF for part in parts)
@@ -181,7 +173,7 @@ class Forgotten:
         later = (one for one in self._heard.like(told) if one.time > since and not one.is_off)
         return any(
             len(told.sentence.terms & one.sentence.terms) >= NAMED * len(told.sentence.terms)
-            and (one.tells_change or anywhere("forget-rule").search(one.sentence.text))
+            and (one.tells_change or anywhere("forget-rule").search(one.text))
             for one in later
         )
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from statistics import fmean
 
 from memdir.agent.evidence import (
@@ -75,19 +76,27 @@ class Judged:
     claims: tuple[str, ...]
     supports: tuple[Support, ...]
     evidence: Evidence
-    is_translated: bool
-    reasons: frozenset[str]
-    remarks: frozenset[str]
     known: frozenset[str]  # what stood there before
     is_new: bool
     is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
     tongue: str = UNKNOWN  # of the draft
 
     @property
+    def is_translated(self) -> bool:
+        return self.tongue != self.evidence.tongue
+
+    @property
+    def _both(self) -> list[tuple[str, Support]]:
+        return list(zip(self.claims, self.supports, strict=True))
+
+    @cached_property
+    def _headline(self) -> list[str]:
+        return _headline(self.topic)
+
+    @property
     def _main(self) -> list[Support]:
         """Who carries what the memory is about: its name, and what stands under a label, only go with it."""
-        both = list(zip(self.claims, self.supports, strict=True))
-        return [support for claim, support in both if claim not in self.remarks] or list(self.supports)
+        return [support for claim, support in self._both if claim in self._headline] or list(self.supports)
 
     @property
     def verdict(self) -> Verdict:
@@ -117,7 +126,7 @@ class Judged:
         agreed to, or is unsure, is not."""
         if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
             return False
-        main = [claim for claim in self.claims if claim not in self.remarks] or list(self.claims)
+        main = [claim for claim in self.claims if claim in self._headline] or list(self.claims)
         main = [claim for claim in main if claim != IN_OWN_WORDS and not self._is_repeated(claim)]
         plain = [self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main]
         if False in plain or (main and True not in plain):
@@ -130,8 +139,8 @@ class Judged:
     @property
     def strange_remarks(self) -> list[str]:
         """What a name, a file's name or a line under a label says and the user does not."""
-        both = zip(self.claims, self.supports, strict=True)
-        return [claim for claim, support in both if claim in self.remarks and self._is_strange(claim, support)]
+        remarks = [(claim, support) for claim, support in self._both if claim not in self._headline]
+        return [claim for claim, support in remarks if self._is_strange(claim, support)]
 
     def _is_strange(self, claim: str, support: Support) -> bool:
         if support.is_denied:
@@ -150,12 +159,12 @@ class Judged:
     @property
     def headline(self) -> str:
         """What the memory is about, in its own words."""
-        return "\n".join(_headline(self.topic))
+        return "\n".join(self._headline)
 
     @property
     def said(self) -> list[str]:
         """The user's own sentences that it was made from."""
-        return self.evidence.said_of(_headline(self.topic), is_translated=self.is_translated)
+        return self.evidence.said_of(self._headline, is_translated=self.is_translated)
 
     @property
     def _leans_to_user(self) -> bool:
@@ -171,8 +180,7 @@ class Judged:
         """Whether it speaks of the user or tells somebody what to do; and an idea of the assistant's is no fact."""
         if self.topic.kind in PERSONAL:
             return True
-        both = zip(self.claims, self.supports, strict=True)
-        if any(is_commanding(claim) for claim, support in both if not support.is_users):
+        if any(is_commanding(claim) for claim, support in self._both if not support.is_users):
             return True
         return not self.evidence.has_foreign and any(support.assistant >= ECHOED for support in self.supports)
 
@@ -195,12 +203,9 @@ class Judged:
     @property
     def planted(self) -> list[str]:
         """The claims that are somebody else's. A reason may tell what others say; it may not command."""
-        foreign = [
-            part
-            for claim, support in zip(self.claims, self.supports, strict=True)
-            for part in self._theirs(claim, support)
-        ]
-        return [claim for claim in foreign if claim not in self.reasons or is_commanding(claim)]
+        foreign = [part for claim, support in self._both for part in self._theirs(claim, support)]
+        reasons = [claim for why in _WHY.findall(self.topic.body) for claim in sentences_of(why)]  # T6
+        return [claim for claim in foreign if claim not in reasons or is_commanding(claim)]
 
     def _theirs(self, claim: str, support: Support) -> list[str]:
         """What of a claim is somebody else's: all of it, or of a rule what was joined to words of the user's."""
@@ -214,15 +219,14 @@ class Judged:
     @property
     def unsaid(self) -> list[str]:
         """What the user did not say, to be told."""
-        both = zip(self.claims, self.supports, strict=True)
-        return self.planted or self.denied or [claim for claim, one in both if not one.is_users] or list(self.claims)
+        strange = [claim for claim, one in self._both if not one.is_users]
+        return self.planted or self.denied or strange or list(self.claims)
 
     @property
     def denied(self) -> list[str]:
         """The claims of which the user said the opposite; what only names a thing denies nothing."""
-        both = zip(self.claims, self.supports, strict=True)
         named = sentences_of(f"{_named(self.topic.name)}\n{self.topic.description}")
-        denied = (claim for claim, one in both if one.is_denied and len(Sentence(claim).terms) >= TELLING_TERMS)
+        denied = (claim for claim, one in self._both if one.is_denied and len(Sentence(claim).terms) >= TELLING_TERMS)
         return [claim for claim in denied if claim not in named or claim in self.topic.body or is_commanding(claim)]
 
     def _is_free_rendering(self) -> bool:
@@ -250,10 +254,7 @@ def judge(
     claims = tuple(one for one in all_claims if _bare(one) not in said_before and not (stands and stands(one)))
     tongue = tongue_of(" ".join(claims))
     supports = tuple(evidence.support(claim, topic.kind, tongue) for claim in claims)
-    reasons = frozenset(claim for why in _WHY.findall(topic.body) for claim in sentences_of(why))  # T6
-    remarks = frozenset(all_claims) - frozenset(_headline(topic))
-    said = (topic, claims, supports, evidence, tongue != evidence.tongue)
-    return Judged(*said, reasons, remarks, known, before is None, tongue=tongue)
+    return Judged(topic, claims, supports, evidence, known, before is None, tongue=tongue)
 
 
 def without_planted(judged: Judged) -> Topic:

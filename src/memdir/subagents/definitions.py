@@ -93,7 +93,8 @@ class Definitions:
 
     def find(self, name: str) -> AgentDefinition:
         """One by its name, however it is capitalised; MemoryNotFound where there is none."""
-        found = self.agents.get(name) or next((one for one in self.agents.values() if _same(one.name, name)), None)
+        wanted = name.strip().casefold()
+        found = next((one for one in self.agents.values() if one.name.casefold() == wanted), None)
         if found is None:
             there = ", ".join(self.agents) or "none: docs/how-to/subagents.md shows how to define one"
             raise MemoryNotFound(f"there is no sub-agent {one_line(name)[:MAX_NAME]!r}", remedy=f"There is {there}")
@@ -227,7 +228,7 @@ def _tools(words: Sequence[str], remarks: list[str]) -> tuple[str, ...]:
     if "*" in words:
         return ("*",)
     found = [_plain_tool(word) for word in words]
-    strange = [word for word in found if "(" in word or word in NESTING or word not in FILE_TOOLS]
+    strange = [word for word in found if word not in FILE_TOOLS]
     if strange:
         remarks.append(f"not here: {one_line(', '.join(strange))[:200]}")
     return tuple(dict.fromkeys(word for word in found if "(" not in word and word not in NESTING))
@@ -266,7 +267,3 @@ def model_of(definition: AgentDefinition, *, provider: str, inherited: str) -> s
     named = definition.model
     is_ours = provider in ("anthropic", "openai") and (family_of(named) or provider) == provider
     return named if named and is_ours else inherited
-
-
-def _same(one: str, other: str) -> bool:
-    return one.casefold() == other.strip().casefold()

@@ -163,10 +163,8 @@ class _Running:
         truncated = len(self._output) > self._max_bytes
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(bytes(self._output[: self._max_bytes]), final=not truncated)
-        code = self._process.returncode
-        if was_stopped or code is None:
-            return ShellResult(None, text, truncated, timed_out)
-        return ShellResult(code if code >= 0 else 128 - code, text, truncated, timed_out)
+        code = None if was_stopped else self._process.returncode
+        return ShellResult(128 - code if code is not None and code < 0 else code, text, truncated, timed_out)
 
 
 class BashTool:

@@ -180,16 +180,16 @@ def _endings(arguments: Arguments) -> tuple[str, ...]:
     return tuple(value[1:] for value in told) if is_plain else ()
 
 
+@dataclass
 class _ArgumentReader:
     """One pass over the words of one command."""
 
-    def __init__(self, name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None) -> None:
-        self._cwd = cwd
-        self._name = name
-        self._spec = spec
-        self._words = words
-        self._at = 0
-        self._found = Arguments()
+    _name: str
+    _spec: Spec
+    _words: tuple[Word, ...]
+    _cwd: str | None
+    _at: int = 0
+    _found: Arguments = field(default_factory=Arguments)
 
     def read(self) -> Arguments:
         while self._at < len(self._words):
