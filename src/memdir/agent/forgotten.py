@@ -19,6 +19,7 @@ from memdir.errors import MemdirError
 from memdir.store.gone import Gone, sentences_in
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.language import UNKNOWN, fold, tokens, tongue_of
@@ -226,12 +227,11 @@ class Forgotten:
     def _is_older(self, claim: _Told, given_up: Sequence[_Told]) -> bool:
         """Whether an older word of the user's would take the place of a newer one, or stand beside it with another
         value."""
-        rivals = [*given_up, *self._rivals_of(claim)]
         older = [one for one in self._sources_of(claim) if not one.is_off]
-        for rival in rivals:
-            taken = [one for one in older if one.time < rival.time and self._is_from(claim, one, rival)]
+        for rival in (*given_up, *self._rivals_of(claim)):
+            is_taken = any(one.time < rival.time and self._is_from(claim, one, rival) for one in older)
             is_meant = self._is_live and self._turned_back(rival.time)
-            if taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
+            if is_taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
                 return True
         return False
 
@@ -281,8 +281,12 @@ class Forgotten:
     @cached_property
     def _living(self) -> dict[str, None]:
         """Every sentence that stands in these stores."""
-        memories = (memory for store in self._stores for memory in store.readable(store.scan(limit=None).headers))
-        return {text: None for memory in memories for text in sentences_in(memory.topic.data)}
+        return {text: None for topic in self._topics for text in sentences_in(topic.data)}
+
+    @cached_property
+    def _topics(self) -> list[Topic]:
+        found = [store.readable(store.scan(limit=None).headers) for store in self._stores]
+        return [memory.topic for some in found for memory in some]
 
     @cached_property
     def _standing(self) -> _ByWord:
@@ -291,9 +295,8 @@ class Forgotten:
     @cached_property
     def _said_here(self) -> _ByWord:
         """What stands here, names too, with a doubt where nobody vouched for it."""
-        memories = (memory for store in self._stores for memory in store.readable(store.scan(limit=None).headers))
         told: dict[str, bool] = {}
-        for topic in (memory.topic for memory in memories):
+        for topic in self._topics:
             for text in filter(None, (topic.name, topic.body, *sentences_in(topic.data))):
                 told[text] = told.get(text, True) and marked_trust(topic).is_low
         for store in self._stores:

@@ -261,10 +261,8 @@ def without_planted(judged: Judged) -> Topic:
     """A memory of the user's without what somebody else put into its body, and without the opposite of what the user
     said. Where nothing of it is his, there is nothing to save; where its headline is somebody else's, it
     is that memory and stays as it is."""
-    topic, planted = judged.topic, judged.planted
-    if topic.kind in FACTUAL or not any(support.is_users for support in judged.supports):
-        return without(topic, judged.denied) if judged.denied else topic
-    return without(topic, [*planted, *judged.denied])
+    is_his = judged.topic.kind not in FACTUAL and any(support.is_users for support in judged.supports)
+    return without(judged.topic, [*(judged.planted if is_his else ()), *judged.denied])
 
 
 def without(topic: Topic, claims: Sequence[str]) -> Topic:
@@ -297,9 +295,8 @@ def is_commanding(claim: str) -> bool:
     """Whether a sentence tells somebody what to do, or what the user wants."""
     folded = fold(claim)
     found = cues(folded, tokens(folded), language(folded))
-    if any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found):
-        return True
-    return _OF_THE_USER.search(claim) is not None
+    is_command = any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found)
+    return is_command or _OF_THE_USER.search(claim) is not None
 
 
 def _headline(topic: Topic) -> list[str]:
