@@ -1,5 +1,5 @@
 from memdir.agent.bash import surely_reads as surely_reads
-from memdir.agent.bash.command_tool import CommandTool as CommandTool
+from memdir.agent.bash.bash_tool import CommandTool as CommandTool
 from memdir.agent.file_access import DiskFiles as DiskFiles
 from memdir.agent.file_access import RecordedFiles as RecordedFiles
 from memdir.agent.fork import BackgroundTask as BackgroundTask

@@ -56,8 +56,7 @@ class Files(Protocol):
         ...
 
     async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
-        """Write a file. Returns what was changed about the text on the way, in words; mostly nothing. `is_cut`: all
-        that changes is that a piece was taken out on purpose."""
+        """Write a file; returns what was repaired about its text, in words. `is_cut`: all it does is lose a piece."""
         ...
 
     def meant(self, path: str, cwd: str) -> str:

@@ -192,8 +192,7 @@ class Forgotten:
         return list(found)
 
     def _comes_back(self, claim: _Told) -> bool | None:
-        """Whether it says again what is gone, rather than something that stands here, and nobody has said so since;
-        None where it says nothing of the kind."""
+        """Whether it says again what is gone and does not stand here, and nobody has said so since; None: nor that."""
         hits = [(near, one) for one in self._gone.like(claim) if (near := claim.nearness(one)) >= SAME]
         hits += self._hits_by_line(claim)
         if not hits:
@@ -225,8 +224,7 @@ class Forgotten:
         return [one for score, one in near if score == best >= SAID]
 
     def _is_older(self, claim: _Told, given_up: Sequence[_Told]) -> bool:
-        """Whether an older word of the user's would take the place of a newer one, or stand beside it with another
-        value."""
+        """Whether an older word of the user's would replace a newer one, or stand beside it with another value."""
         older = [one for one in self._sources_of(claim) if not one.is_off]
         for rival in (*given_up, *self._rivals_of(claim)):
             is_taken = any(one.time < rival.time and self._is_from(claim, one, rival) for one in older)
@@ -321,8 +319,7 @@ class Forgotten:
 
 
 def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
-    """What people and agents wrote beside the memories: the index, and the newest of the daily logs (K1); and whether
-    nobody vouched for it."""
+    """What was written beside the memories, the index and the newest logs (K1), and whether nobody vouched for it."""
     with suppress(MemdirError, OSError):
         yield store.read_bytes(INDEX_NAME) or b"", False
     yield from ((line.text.encode("utf-8", "replace"), line.trust.is_low) for line in recent_lines(store))

@@ -36,8 +36,7 @@ _TOLD = re.compile(
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to do: the text of its one message, how long it may take, and the facts that the text was rendered
-    from."""
+    """What a fork is to do: the text of its one message, how long it may take, and the facts behind the text."""
 
     text: str  # of its one message
     max_turns: int  # replies it may take

@@ -122,8 +122,7 @@ class Judged:
 
     @property
     def is_users_alone(self) -> bool:
-        """Whether nothing of it is nearer to somebody else, so that it may be believed in every project: what was only
-        agreed to, or is unsure, is not."""
+        """Whether nothing of it is nearer to somebody else, only agreed to or unsure: every project may believe it."""
         if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
             return False
         main = [claim for claim in self.claims if claim in self._headline] or list(self.claims)
@@ -246,8 +245,7 @@ def judge(
     file_name: str = "",
     stands: Callable[[str], bool] | None = None,
 ) -> Judged:
-    """Ask the conversation about everything that a draft adds to what stood there, and `stands` nowhere else. What a
-    new file is called says something too."""
+    """Ask the conversation about all that a draft adds, the name of a new file too, and that `stands` nowhere else."""
     known = frozenset(claims_of(before)) if before else frozenset()
     all_claims = claims_of(topic, "" if before else file_name)
     said_before = frozenset(map(_bare, known))  # also what is told of the past now, with other marks around it
@@ -305,8 +303,7 @@ def _headline(topic: Topic) -> list[str]:
 
 
 def claims_of(topic: Topic, file_name: str = "") -> list[str]:
-    """All that a memory says. Its name, and that of its file, say the same as the rest in short; what they say more is
-    a claim of its own."""
+    """All that a memory says; what its name, or that of its file, says more than the rest is a claim of its own."""
     rest = f"{topic.description}\n{_LABEL.sub(chr(10), topic.body)}"
     words, stem = Sentence(rest).terms, file_name.rpartition("/")[2].removesuffix(".md").partition("_")
     called = [part.strip(" ,;:–—-") for part in parts_of(_named(topic.name)) if _says_more(part, words)]
@@ -335,8 +332,7 @@ def _named(name: str) -> str:
 
 
 def doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
-    """What memories and lines of logs say that are of low trust: written again, by whatever way the fork came to read
-    them, it gains none (L4)."""
+    """What memories and log lines of low trust say: written again, however a fork came to read it, it gains none."""
     for store in stores:
         headers = store.scan(limit=None).headers
         marked = (header for header in headers if trust_in(header, store.scope, header.key).is_low)

@@ -210,10 +210,9 @@ class Workspace:
         there, is_taken = store.path_of(draft.key), store.read_bytes(draft.key) is not None
         if is_taken and there not in self.drafts:
             if written not in self.refused:
-                self.refused[written] = (
-                    f"{there} is a memory of that name. Read it, then Edit it there if it is the same"
-                )
-                raise BadMemoryFile(self.refused[written], remedy="Else write this again, under another name")
+                told = f"{there} is a memory of that name. Read it, then Edit it there if it is the same"
+                self.refused[written] = told
+                raise BadMemoryFile(told, remedy="Else write this again, under another name")
             stem = draft.key.removesuffix(".md")
             draft = replace(draft, key=free_key(stem, lambda key: store.read_bytes(key) is not None))
         self._elsewhere[written] = store.path_of(draft.key)
@@ -265,8 +264,7 @@ class Workspace:
         return keys
 
     def drop_repeated(self) -> None:
-        """Give up new memories that say only what somebody else wrote into new files meanwhile: what two learn from one
-        conversation at a time is written once."""
+        """Give up new memories that say only what somebody else wrote into new files meanwhile: it is written once."""
         for path, draft in list(self.drafts.items()):
             if draft.before is None and draft.after and not is_index(draft.key):
                 root = draft.store.root

@@ -194,9 +194,8 @@ def _may_have(words: Sequence[str], plain: str) -> bool:
 
 
 def _fits_words(pattern: Sequence[str], command: ShellCommand) -> bool:
-    """Whether a command has the words of a pattern, one after another from its program on, and the options of the
-    pattern wherever they stand. Between the words there may be other options, each with a value; a lone `*` is any
-    number of words."""
+    """Whether a command has the words of a pattern, one after another from its program on, and its options wherever
+    they stand. Between the words there may be other options, each with a value; a lone `*` is any number of words."""
     wanted = [word for word in pattern if not _is_option(word)]
     options = [word for word in pattern if _is_option(word)]
     return all(_has_option(option, command.words) for option in options) and _has_words(wanted, command)

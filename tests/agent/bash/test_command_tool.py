@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent import CommandTool, Outcome, ToolContext
-from memdir.agent.bash import command_tool
+from memdir.agent.bash import bash_tool
 from memdir.agent.file_access import DiskFiles
 from tests.leaks import nothing_left_behind
 
@@ -40,7 +40,7 @@ async def test_a_command_that_takes_too_long_is_stopped_and_what_it_said_is_kept
 
 
 async def test_endless_output_stops_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_tool, "MAX_OUTPUT_BYTES", 10)
+    monkeypatch.setattr(bash_tool, "MAX_OUTPUT_BYTES", 10)
     result = await run(tmp_path, "touch made; yes")
     assert (result.content, result.is_error) == ("y\ny\ny\ny\ny\n[output cut, and the command stopped]", True)
 
