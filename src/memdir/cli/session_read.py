@@ -166,13 +166,7 @@ def _plain_resumed(ref: SessionRef, left: Resumed) -> dict[str, object]:
         "leaf": left.leaf,
         "compacted": left.compacted,
         "tokens": estimate_messages(left.messages),
-        "damage": {
-            "total": left.damage.total,
-            "lines": left.damage.lines,
-            "duplicates": left.damage.duplicates,
-            "orphans": left.damage.orphans,
-            "cycles": left.damage.cycles,
-        },
+        "damage": {"total": left.damage.total, **vars(left.damage)},
         "messages": plain_messages(left.messages),
     }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memdir.agent.gate import WRITING
 from memdir.prompts.door import quoted, shown_line
-from memdir.remember.turn import is_asked, messages_after
+from memdir.remember.turn import is_asked, last_asked, messages_after
 from memdir.store.secrets import redact
 from memdir.text.speakers import without_host
 from memdir.text.words import cut_at_word
@@ -78,8 +78,7 @@ def said_since(messages: Sequence[Message], cursor: str) -> SaidForDoc | None:
     heard = [one for one in messages if not one.is_off]
     new = messages_after(heard, cursor)
     before = heard[: len(heard) - len(new)]
-    asked = (at for at in range(len(before) - 1, -1, -1) if is_asked(before[at]))
-    earlier, said = (tuple(one for one in part if not one.is_meta) for part in (before[next(asked, 0) :], new))
+    earlier, said = (tuple(one for one in part if not one.is_meta) for part in (before[last_asked(before) :], new))
     has_words = any(is_asked(one) and without_host(one.text).strip() for one in said)
     return SaidForDoc(said, earlier) if has_words else None
 
