@@ -491,9 +491,9 @@ class MemDir:
             self.layout.session_folder(session_id)  # an id that could lead elsewhere is refused here
             if not self._is_started:
                 self.start()
-            shown = self._shown.of(session_id)
+            shown, closed = self._shown.of(session_id), lambda name: self._sessions.pop(name, None)
             self._sessions[session_id] = Session(
-                self, session_id, shown=shown, on_closed=self._session_closed, is_learning=is_learning
+                self, session_id, shown=shown, on_closed=closed, is_learning=is_learning
             )
         self._sessions[session_id].tell_too(form, on_saved, on_updated)
         return self._sessions[session_id]
@@ -516,9 +516,6 @@ class MemDir:
                 from memdir.events import request_refused
 
                 self.emit(request_refused(what="close", reason=type(error).__name__))
-
-    def _session_closed(self, session_id: str) -> None:
-        self._sessions.pop(session_id, None)
 
     # Places and parts
 
@@ -1015,18 +1012,24 @@ def _careful(clock: Callable[[], float]) -> Callable[[], float]:
 
 
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
-    from memdir.events import FanOut, LateSink, careful_sink
+    from memdir.events import FanOut, careful_sink
 
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log and settings.enabled:  # off, nothing is created (S5)
-        sinks.append(LateSink(lambda: _event_log(layout, settings)))
+        sinks.append(_EventLog(layout, settings))
     return FanOut(sinks)
 
 
-def _event_log(layout: Layout, settings: Settings) -> Sink:
-    from memdir.telemetry.jsonl import JsonlLog
+class _EventLog:
+    """The event log, loaded when there is something to tell: most hooks have nothing."""
 
-    return JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes)
+    def __init__(self, layout: Layout, settings: Settings) -> None:
+        self._path, self._max_bytes = layout.event_log, settings.event_log_max_bytes
+
+    def emit(self, event: Event) -> None:
+        from memdir.telemetry.jsonl import JsonlLog
+
+        JsonlLog(self._path, max_bytes=self._max_bytes).emit(event)
 
 
 def _without_secrets(text: str) -> str:
