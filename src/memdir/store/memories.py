@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
@@ -144,17 +145,20 @@ def find_key(store: MemoryStore, wanted: str, *, elsewhere: MemoryStore | None =
     by_part = [key for key, name in names.items() if folded and (folded in key.casefold() or folded in name)]
     unread = [item.key for item in scan.unreadable if folded and folded in item.key.casefold()]
     for found in (by_name, by_part, unread):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
-            raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
+        if key := the_only(found, wanted, "memories"):
+            return key
     if elsewhere is not None:
-        try:
+        with suppress(MemoryNotFound):
             return inside + find_key(elsewhere, wanted)
-        except MemoryNotFound:
-            pass
     raise no_such_memory(store, wanted, names)
+
+
+def the_only(found: Sequence[str], wanted: str, what: str) -> str:
+    """The one that was found, "" for none; MemoryNotFound when a name fits several."""
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
+        raise MemoryNotFound(f"{wanted!r} fits {len(found)} {what}: {shown}", remedy="Give the whole file name")
+    return next(iter(found), "")
 
 
 def no_such_memory(store: MemoryStore, wanted: str, names: Mapping[str, str]) -> MemoryNotFound:
@@ -180,9 +184,7 @@ def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:
 
 def _existing_key(store: MemoryStore, wanted: str) -> str:
     for key in (wanted, f"{wanted}.md", wanted.removeprefix(store.root).lstrip("/\\")):
-        try:
+        with suppress(PathEscape):
             if store.read_bytes(check_key(key)) is not None:
                 return key
-        except PathEscape:
-            continue
     return ""

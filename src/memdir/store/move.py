@@ -20,7 +20,7 @@ from memdir.store.index import Entry, Index
 from memdir.store.memory_file import Memory
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
-from memdir.store.undo import Undone, undo
+from memdir.store.undo import Undone, not_undone, undo
 from memdir.text.naming import free_key
 
 MOVE, OTHER_SIDE, MOVED = "Move", "Other-Side", "Moved"  # trailers: one id for both sides, the other side, the files
@@ -186,7 +186,8 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
         return undo(store, revision, is_dry=is_dry)
     name = asked.commit.trailers.get(OTHER_SIDE, "")
     other = opener(name)
-    partner = _partner(other, token) if other is not None else None
+    others = not_undone(other) if other is not None else ()
+    partner = next((commit for commit in others if commit.trailers.get(MOVE) == token), None)
     if other is None or partner is None:
         if _adds(asked.commit) and not (other and _holds_still(other, asked.commit)):
             raise MemoryNotFound(
@@ -215,16 +216,6 @@ def _holds_still(store: MemoryStore, commit: Commit) -> bool:
 
 def _adds(commit: Commit) -> list[str]:
     return [file.path for file in commit.files if not file.before and not is_index(file.path)]
-
-
-def _partner(store: MemoryStore, token: str) -> Commit | None:
-    """The other side of a move, unless it was taken back already."""
-    undone: set[str] = set()
-    for commit in store.history.log():
-        undone.add(commit.trailers.get("Undoes", ""))
-        if commit.trailers.get(MOVE) == token:
-            return None if commit.id in undone else commit
-    return None
 
 
 def _require_as_moved(store: MemoryStore, commit: Commit) -> None:
