@@ -242,7 +242,7 @@ class Move:
         return 0
 
 
-class Edit:
+class EditMemory:
     """Change a memory in your editor ($VISUAL or $EDITOR). It is checked on saving: a file that is no memory is not
     taken, and your text is kept. What others changed meanwhile is merged in."""
 
