@@ -70,7 +70,7 @@ class Session:
         session_id: str,
         *,
         shown: Shown,
-        on_closed: Callable[[str], None],
+        on_closed: Callable[[str], object],
         is_learning: bool = True,
     ) -> None:
         self.id = session_id
