@@ -88,16 +88,17 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, something moved, or was decided."""
     is_announced, around = False, frozenset[str]()
+    jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
     thought = [judge.probabilities(seen.features, seen.words) for seen in turn.seen]
     meant = _pointed_at(turn, thought)
     for at, (seen, odds) in enumerate(zip(turn.seen, thought, strict=True)):
         around |= seen.meanings
-        is_meant = "question" not in seen.features and not around & NOT_MEANT
+        is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_wish = is_meant and is_explicit(seen, turn.language)
         is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
         is_head = seen.clause.text.endswith((":", "："))
         is_asked_for = (is_announced or at in meant) and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
-        is_told = _is_told(seen, turn) or is_asked_for
+        is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
         is_decided = is_meant and "decide" in seen.meanings
         least = THINKABLE if is_plain else DECIDED
         is_kept = is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least)
@@ -122,19 +123,20 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
     return found
 
 
-def _is_told(seen: Seen, turn: UserTurn) -> bool:
+def _is_told(seen: Seen, *, in_jest: bool) -> bool:
     """Whether a clause asks for it in so many words, and is no what-if; "from now on" is often said in jest."""
     if not seen.wish or seen.meanings & NOT_TOLD:
         return False
     says = seen.clause.text[seen.wish.says :]
-    jokes = seen.wish.kind != "remember-this" and any("irony" in other.meanings for other in turn.seen)
+    jokes = in_jest and seen.wish.kind != "remember-this"
     return is_said(says) and not says.endswith((":", "：")) and not jokes
 
 
 def is_explicit(seen: Seen, language: str) -> bool:
     """A wish in so many words: it begins as one begins, or says that something must always or never be so."""
     text = seen.clause.text
-    if seen.wish or len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+    is_of_himself = anywhere("first-person", language).match(text) and "want" not in seen.meanings  # "I never saw it"
+    if seen.wish or is_of_himself or len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
         return bool(seen.wish)
     begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
     return bool(re.match(begins, text, re.IGNORECASE) or anywhere("rule-says", language).search(text))
