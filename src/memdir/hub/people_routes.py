@@ -21,7 +21,7 @@ _TEAM = (
     "select name, revision, max_entries, max_entry_bytes, max_bytes, live_entries, live_bytes from teams where id = ?"
 )
 _TOKENS = (
-    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.revoked from tokens t"
+    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t"
     " join members m on m.team = t.team and m.id = t.member where t.team = ? and (t.member = ? or ? = 1)"
     " order by t.created, t.id"
 )
@@ -165,6 +165,7 @@ def _member(row: Row) -> dict[str, object]:
 
 
 def _token(row: Row) -> dict[str, object]:
-    token, member, name, label, scopes, created, expires, revoked = row
+    token, member, name, label, scopes, *times, revoked = row
     told = {"id": token, "member": {"id": member, "name": name}, "label": label, "scopes": scopes.split()}
-    return {**told, "created": told_time(created), "expires": told_time(expires), "revoked": revoked is not None}
+    told |= dict(zip(("created", "expires", "used"), map(told_time, times), strict=True))
+    return {**told, "revoked": revoked is not None}

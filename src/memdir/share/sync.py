@@ -47,6 +47,7 @@ class SyncReport:
     """What a sync did, or would do."""
 
     remote: str
+    team: str = ""  # its name, where a remote has one
     taken: list[str] = field(default_factory=list)  # changed here because somebody else changed them
     deleted: list[str] = field(default_factory=list)  # gone here because somebody else deleted them
     sent: list[str] = field(default_factory=list)
@@ -90,14 +91,14 @@ class Sync:
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
                 if not pushes_only:
-                    self._ask_for_proposals()
+                    self._ask_more(known)
             except RemoteError as error:
                 report.reason, report.problem = error.kind, str(error)
             finally:
                 self.remote.close()
             self._purge(known, report, is_dry=is_dry)
             report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
-            report.proposals = proposals_noted(place)
+            report.proposals, report.team = proposals_noted(place), known.team
         self._tell(report)
         return report
 
@@ -118,17 +119,21 @@ class Sync:
                 known.revision = ""  # a pull by the note told nothing of it: all is looked at once more
         report.reason = report.reason or "conflict"
 
-    def _ask_for_proposals(self) -> None:
-        """Note how many wait, where a remote has such: a session's start tells it without asking anybody."""
+    def _ask_more(self, known: KnownTeam) -> None:
+        """Note what a hub tells beside the memories: its team's name, and how many proposals wait, so that the start of
+        a session can tell it without asking anybody."""
         ask = getattr(self.remote, "proposals", None)
         waiting = len(ask(with_texts=False)) if ask is not None else 0
+        if not known.team and known.synced and (name := getattr(self.remote, "team_name", str)()):
+            known.team = name
+            known.save()
         if waiting != proposals_noted(self.store.place):
             write_bytes_atomic(self.store.place.proposals_of_team, str(waiting).encode("ascii"), durably=False)
 
     def status(self) -> tuple[SyncReport, float]:
         """What waits and what does not travel and why, as far as this machine knows; and when the last sync was."""
-        report, known = SyncReport(self.name), KnownTeam.load(self.store.place, self.name)
-        local = read_local(self.store.root, self.caps)
+        known, local = KnownTeam.load(self.store.place, self.name), read_local(self.store.root, self.caps)
+        report = SyncReport(self.name, known.team)
         report.waiting = list(self._changes(known, local, report))
         report.left_out.update(local.left_out)
         report.proposals = proposals_noted(self.store.place)
@@ -400,7 +405,7 @@ class Sync:
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
             if reason != "conflict":
-                report.left_out[key] = NotShared(key, reason, "the remote did not take it")
+                report.left_out[key] = NotShared(key, reason, result.told.get(key, "the remote did not take it"))
         known.revision = result.revision
         known.save()
         self._list_in_index(result.accepted)

@@ -52,6 +52,7 @@ REASONS = {
     "offline": "the remote cannot be reached now",
     "not_allowed": "you may not write there",
     "conflict": "others are writing; it comes with the next sync",
+    "purged": "what lies here was purged for the team",
     "broken": "the remote cannot be used",
 }
 
@@ -61,6 +62,7 @@ REMEDIES = {
     "rate": "It is sent with a later sync",
     "not_allowed": "Ask an admin of the team for the right to write",
     "too_large": "Split it, or cut it",
+    "purged": "`memdir forget FILE --scope team` removes it here, too; what you know yourself, say in your own words",
 }
 MAX_TOLD = 50  # files of one kind that a person reads through
 MAX_FAULTS = 5  # of the same fault
@@ -352,7 +354,9 @@ def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
         return int(context.print_json({**_plain(report), **told, "failure": _plain_failure(failure)}))
     terminal = context.terminal
     when = age_words(synced, memory.clock()) if synced else "never"
-    terminal.line(f"{terminal.bold(shown_line(report.remote))} as {shown_line(memory.member_name)}, last synced {when}")
+    team = f"{terminal.bold(shown_line(report.team))}, " if report.team else ""
+    where, who = terminal.bold(shown_line(report.remote)), shown_line(memory.member_name)
+    terminal.line(f"{team}{where} as {who}, last synced {when}")
     if failure:
         context.note(failure.told(memory.clock()))
     _tell_keys(context, "waits to be sent", report.waiting)
@@ -421,6 +425,7 @@ def _tell_left_out(report: SyncReport, context: Any) -> None:
 def _plain(report: SyncReport) -> dict[str, object]:
     return {
         "remote": report.remote,
+        "team": report.team or None,
         "taken": report.taken,
         "deleted": report.deleted,
         "sent": report.sent,

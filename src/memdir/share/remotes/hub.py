@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Room, TeamCaps, Version
+from memdir.store.shared import told_member
 from memdir.version import __version__
 
 BATCH = 100  # changes in one request, as the contract has it
@@ -28,6 +29,7 @@ MAX_PAGES = 2_000  # an answer that never ends is no answer
 MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0  # of one read
 EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long others wait
+MAX_TOLD = 10  # memories of which is asked who purged them
 _MAX_NUMBER = 1 << 63  # what a database counts to
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -67,6 +69,9 @@ class HubRemote:
         """Whose token this is, and of which team."""
         return self._json("GET", "/v1/me")
 
+    def team_name(self) -> str:
+        return told_member(_name(self.me().get("team")))
+
     def pull(self, known: Manifest) -> Delta:
         since, restored = _numbers(known.revision)
         self._until = time.monotonic() + EXCHANGE_SECONDS
@@ -93,8 +98,10 @@ class HubRemote:
 
     def _had(self, key: str, digest: str) -> bool:
         """Whether a memory once had this very text there, as the log tells."""
-        told = self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}")
-        return any(one.get("etag") == digest for one in _list(told, "versions"))
+        return any(one.get("etag") == digest for one in self._versions(key))
+
+    def _versions(self, key: str) -> list[dict[str, Any]]:
+        return _list(self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}"), "versions")
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
@@ -157,7 +164,25 @@ class HubRemote:
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
             since += len(keys) if expected.revision and _number(answer, "revision") == since + len(keys) else 0
         is_whole = expected.revision and written == len(delta.versions)
-        return PushResult(accepted, refused, f"{since}/{restored}" if is_whole else expected.revision)
+        told: dict[str, str] = {}
+        with suppress(RemoteError):  # what was taken is taken
+            for key in [key for key, reason in refused.items() if reason == "purged"][:MAX_TOLD]:
+                told[key] = self._purged(key, delta.versions[key].digest)
+        return PushResult(accepted, refused, f"{since}/{restored}" if is_whole else expected.revision, told)
+
+    def _purged(self, key: str, digest: str) -> str:
+        """By whom and when a text was purged for the team, and whose it was, as far as the log tells."""
+        log = [one for one in self._versions(key) if one.get("reason") == "purged"]
+        deleted = next((one for one in log if one.get("op") == "delete"), {})
+        written = next((one for one in log if one.get("etag") == digest), {})
+        by, whose = (told_member(_name(one.get("by"))) for one in (deleted, written))
+        when = seconds_of(deleted.get("changed"))
+        parts = (
+            f" by {by}" if by else "",
+            f" on {datetime.fromtimestamp(when, UTC).date()}" if when else "",
+            f", with what {whose} wrote" if whose else "",
+        )
+        return f"it was purged for the team{''.join(parts)}"
 
     def wait(self, revision: str) -> bool:
         """Wait until somebody wrote, no longer than one request may take; whether somebody did."""
@@ -300,10 +325,7 @@ def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
 def _reason(result: Mapping[str, Any]) -> Reason:
     error = result.get("error")
     kind = error.get("kind") if isinstance(error, dict) else None
-    if isinstance(kind, str) and kind in _REASONS:
-        return _REASONS[kind]
-    by_status: dict[int, Reason] = {412: "conflict", 413: "too_large", 429: "rate"}
-    return by_status.get(_number(result, "status"), "not_allowed")
+    return _REASONS.get(str(kind), "not_allowed")
 
 
 def _numbers(revision: str) -> tuple[int, int]:
