@@ -24,6 +24,7 @@ from memdir.hub.people import (
     record,
     revoke_token,
     set_role,
+    told_member,
 )
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
@@ -156,8 +157,9 @@ async def _token(step: AdminStep) -> Told:
 
 async def _members(step: AdminStep) -> Told:
     rows = await step.held.run(MEMBERS, step.team)
-    told = [{"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])} for row in rows]
-    return {"members": told}, [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows] or [_NOBODY]
+    return {"members": [*map(told_member, rows)]}, [
+        f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows
+    ] or [_NOBODY]
 
 
 async def _tokens(step: AdminStep) -> Told:

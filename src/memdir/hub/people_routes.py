@@ -76,10 +76,10 @@ class PeopleRoutes:
             name, role = given.get("name"), given.get("role")
             async with self._hub.database.transaction() as database:
                 row = await people.add_member(database, identity.author, name, role, self._hub.now)
-            return answer(_member(row), 201)
+            return answer(people.told_member(row), 201)
         identity = await self._hub.identify(request, "read")
         rows = await self._hub.database.run(people.MEMBERS, identity.team)
-        return answer({"members": [_member(row) for row in rows]})
+        return answer({"members": [people.told_member(row) for row in rows]})
 
     async def member(self, request: Request) -> Response:
         member = known_form(request.path_params["member"])
@@ -96,7 +96,7 @@ class PeopleRoutes:
         async with self._hub.database.transaction() as database:
             row, needs_token = await people.set_role(database, identity.author, member, role, self._hub.now)
         self._hub.identities.forget()
-        return answer({**_member(row), "needsToken": needs_token})
+        return answer({**people.told_member(row), "needsToken": needs_token})
 
     async def purge(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
@@ -158,10 +158,6 @@ class PeopleRoutes:
             for at, member, name, token, action, what in rows[:limit]
         ]
         return answer({"actions": shown, "more": len(rows) > limit})
-
-
-def _member(row: Row) -> dict[str, object]:
-    return {"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])}
 
 
 def _token(row: Row) -> dict[str, object]:

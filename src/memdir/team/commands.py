@@ -307,7 +307,7 @@ def _watch(context: Any, memory: MemDir) -> None:
         try:
             if wait is None:
                 time.sleep(WATCH_SECONDS)
-            elif not wait(sync.revision()) and not sync.status()[0].waiting:
+            elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
                 continue
             sync.remote.close()
             report = sync.run()
@@ -347,13 +347,14 @@ def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
 
 
 def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
-    report, synced = memory.team_sync().status()
+    report, known = memory.team_sync().status()
     conflicts, failure = sorted(conflicts_in(memory.store_for("team"))), Failure.load(memory.place)
     if options.json:
-        told = {"member": memory.member_name, "synced": iso_time(synced) if synced else None, "conflicts": conflicts}
+        when = iso_time(known.synced) if known.synced else None
+        told = {"member": memory.member_name, "synced": when, "conflicts": conflicts}
         return int(context.print_json({**_plain(report), **told, "failure": _plain_failure(failure)}))
     terminal = context.terminal
-    when = age_words(synced, memory.clock()) if synced else "never"
+    when = age_words(known.synced, memory.clock()) if known.synced else "never"
     team = f"{terminal.bold(shown_line(report.team))}, " if report.team else ""
     where, who = terminal.bold(shown_line(report.remote)), shown_line(memory.member_name)
     terminal.line(f"{team}{where} as {who}, last synced {when}")

@@ -105,12 +105,12 @@ class HubRemote:
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
-        room, found, head = Room(self.caps, times=2), _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
+        room, found, head = Room(self.caps, times=2), _Listing(), {"If_None_Match": f'"r{since}"'} if since else {}
         found.revision, at = since, since
         for _ in range(MAX_PAGES):
             path = f"{self._path}/entries?since={at}&limit={PAGE}&content=1&deleted=1"
-            status, answer = self._ask("GET", path, headers=head)
-            if status == 304:
+            answer = self._json("GET", path, **head)
+            if not answer:
                 return found
             entries = answer.get("entries")
             if not isinstance(entries, list) or len(entries) > PAGE:
@@ -176,13 +176,10 @@ class HubRemote:
         deleted = next((one for one in log if one.get("op") == "delete"), {})
         written = next((one for one in log if one.get("etag") == digest), {})
         by, whose = (told_member(_name(one.get("by"))) for one in (deleted, written))
-        when = seconds_of(deleted.get("changed"))
-        parts = (
-            f" by {by}" if by else "",
-            f" on {datetime.fromtimestamp(when, UTC).date()}" if when else "",
-            f", with what {whose} wrote" if whose else "",
-        )
-        return f"it was purged for the team{''.join(parts)}"
+        when, told = seconds_of(deleted.get("changed")), "it was purged for the team"
+        told += f" by {by}" if by else ""
+        told += f" on {datetime.fromtimestamp(when, UTC).date()}" if when else ""
+        return told + (f", with what {whose} wrote" if whose else "")
 
     def wait(self, revision: str) -> bool:
         """Wait until somebody wrote, no longer than one request may take; whether somebody did."""
@@ -209,14 +206,11 @@ class HubRemote:
     def _path(self) -> str:
         return f"/v1/teams/{quote(self._team, safe='')}"
 
-    def _json(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
-        return self._ask(method, path, body)[1]
-
-    def _ask(
-        self, method: str, path: str, body: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def _json(self, method: str, path: str, body: object = None, **more: str) -> dict[str, Any]:
+        """What a hub answers; nothing where it says that nothing changed."""
         data = json.dumps(body).encode() if body is not None else None
-        fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}", **(headers or {})}
+        fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}"}
+        fields |= {name.replace("_", "-"): value for name, value in more.items()}
         if data is not None:
             fields["Content-Type"] = "application/json"
         status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields)
@@ -224,11 +218,11 @@ class HubRemote:
             answer = json.loads(content) if status != 304 else {}
         except (ValueError, RecursionError):
             answer = None
-        if status >= 400 or (status >= 300 and (status != 304 or not headers)):
+        if status >= 400 or (status >= 300 and (status != 304 or not more)):
             raise self._failure(status, answer if isinstance(answer, dict) else {})
-        if not isinstance(answer, dict):
+        if not isinstance(answer, dict) or (not answer and status != 304):
             raise self._no_hub()
-        return status, answer
+        return answer
 
     def _send(self, method: str, path: str, data: bytes | None, fields: Mapping[str, str]) -> tuple[int, bytes]:
         until = self._until or time.monotonic() + 2 * TIMEOUT_SECONDS
@@ -247,10 +241,9 @@ class HubRemote:
                 self._connection = None
                 if is_kept and attempt == 0 and time.monotonic() < until:
                     continue
-                told = (
-                    f"{self._parts.netloc} cannot be reached: {getattr(error, 'strerror', '') or type(error).__name__}"
-                )
-                raise RemoteError(told, remedy="What you changed waits here until it can") from error
+                why = getattr(error, "strerror", "") or type(error).__name__
+                remedy = "What you changed waits here until it can"
+                raise RemoteError(f"{self._parts.netloc} cannot be reached: {why}", remedy=remedy) from error
             if len(content) > MAX_ANSWER_BYTES:
                 raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
             return response.status, content
