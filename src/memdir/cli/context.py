@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
@@ -321,8 +322,6 @@ class Context:
 
 def _require_place(*paths: str) -> None:
     """A path that is not a full one begins in a folder that must still be there."""
-    import os
-
     try:
         if not all(map(os.path.isabs, paths)):
             os.getcwd()
@@ -332,8 +331,6 @@ def _require_place(*paths: str) -> None:
 
 
 def _is_left_waiting(place: Place) -> bool:
-    import os
-
     if not os.path.lexists(place.journal) and not os.path.lexists(place.waiting):
         return False  # as nearly always: nothing has to be loaded to tell
     from memdir.store.journal import is_left_waiting

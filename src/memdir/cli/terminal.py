@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partialmethod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,17 +104,12 @@ class Terminal:
         """What somebody may take as it is: a file, a patch, a path, a command, what a program reads."""
         self._stream.write(text + "\n")
 
-    def bold(self, text: str) -> str:
-        return self.style(text, "bold")
-
-    def dim(self, text: str) -> str:
-        return self.style(text, "dim")
-
-    def cyan(self, text: str) -> str:
-        return self.style(text, "cyan")
-
     def style(self, text: str, style: str) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+    bold = partialmethod(style, style="bold")
+    dim = partialmethod(style, style="dim")
+    cyan = partialmethod(style, style="cyan")
 
     def type_word(self, kind: str) -> str:
         """A memory's type in its colour."""
