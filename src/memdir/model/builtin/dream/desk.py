@@ -37,7 +37,6 @@ class Desk:
     def __init__(self, night: Night) -> None:
         self._before = {file.key: file.data for file in night.files}
         self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
-        self.changes = 0  # how many were taken over
         self._doubts: dict[Doubt, None] = {}
         self._records: dict[str, _WhyChanged] = {}
         self._contents: dict[str, bytes | None] = {}
@@ -92,7 +91,6 @@ class Desk:
             shown = ", ".join(sorted(lost)[:5])
             self.doubt(sorted(change.contents), f"not done, because it would lose {shown}: {change.reason}")
             return False
-        self.changes += 1
         for key, data in change.contents.items():
             self._set(key, data, change.times.get(key))
             record = self._records.setdefault(key, _WhyChanged())

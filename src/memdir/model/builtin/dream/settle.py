@@ -112,19 +112,14 @@ class Neighbours:
 
     def __init__(self) -> None:
         self.notes: dict[str, Note] = {}
-        self._known: dict[bytes, Note] = {}
         self._holders: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
-    def put(self, page: Page) -> Note:
+    def put(self, page: Page) -> None:
         """Take a new or changed page in."""
         self.drop(page.key)
-        note = self._known.get(page.data)
-        if note is None:
-            note = self._known[page.data] = Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
-        self.notes[page.key] = note
+        note = self.notes[page.key] = note_of(page)
         for word in note.stems:
             self._holders[word][page.key] = None
-        return note
 
     def drop(self, key: str) -> None:
         """A page that is gone."""
@@ -161,11 +156,15 @@ def _share(mine: dict[str, float], theirs: dict[str, float]) -> float:
     return both / max(0.1, min(sum(mine.values()), sum(theirs.values())))
 
 
+def note_of(page: Page) -> Note:
+    """A page as the judge reads it: without what it tells as past."""
+    return Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
+
+
 def evidence_of(page: Page, day: date) -> LaterStatement:
     """What a page says, as evidence of its day."""
     text = f"{page.description}. {page.claimed_body}"
-    note = Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
-    return LaterStatement(text, page.mtime, day, (page.key,), note)
+    return LaterStatement(text, page.mtime, day, (page.key,), note_of(page))
 
 
 def with_news(older: Page, newer: Page, evidence: LaterStatement) -> bytes:
