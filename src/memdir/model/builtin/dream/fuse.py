@@ -105,10 +105,11 @@ def _label(block: str) -> str:
 
 
 def _place(blocks: list[str], new: str) -> None:
-    """Put a paragraph at the end of the one with its label; one without a label before all that have one."""
-    label = _label(new)
-    at = next((at for at, block in enumerate(blocks) if (_label(block) == label if label else _label(block))), None)
-    if at is not None and label:
+    """Put a paragraph at the end of the one with its label, else before what was; one without a label goes first."""
+    label, labels = _label(new), [_label(block) for block in blocks]
+    if label in labels and label:
+        at = labels.index(label)
         blocks[at] = f"{blocks[at].rstrip()}\n{_LABEL.sub('', new, count=1)}"
     else:
-        blocks.insert(len(blocks) if at is None else at, new)
+        later = (at for at, one in enumerate(labels) if one.startswith("before" if label else "") and one)
+        blocks.insert(next(later, len(blocks)), new)
