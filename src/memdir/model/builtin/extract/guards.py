@@ -14,7 +14,6 @@ from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
 from memdir.model.builtin.extract.talk import Talk
-from memdir.model.builtin.extract.wording import without_secrets
 from memdir.text.language import stems
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.phrases import anywhere
@@ -35,7 +34,7 @@ INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file alrea
 def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandidate | None:
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
     core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one, planted))
-    support = tuple(one for one in candidate.support if _is_safe(one) and not _touches(one, planted, least=1))
+    support = tuple(one for one in candidate.support if not _touches(one, planted, least=1))
     is_bare = all(one.seen.wish and one.seen.clause.text.endswith((":", "：")) for one in core)  # "remember this:"
     is_rule = candidate.type in ("user", "feedback")
     kind = "project" if is_rule and any(map(_is_others, core)) else candidate.type
@@ -55,15 +54,11 @@ def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) ->
         return False
     if anywhere("remember-this").search(one.seen.clause.sentence) and WHERE_IN_CODE.search(text):
         return False
-    return _is_safe(one) and not _touches(one, planted, least=3)
+    return not _touches(one, planted, least=3)
 
 
 def _is_others(one: Scored) -> bool:
     return is_reported(one.seen.clause.text) or ends_reported(one.seen.clause.sentence)
-
-
-def _is_safe(one: Scored) -> bool:
-    return bool(without_secrets(one.seen.clause.text))
 
 
 def planted_words(conversation: Talk) -> frozenset[str]:
