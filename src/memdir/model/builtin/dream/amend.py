@@ -10,7 +10,7 @@ from datetime import date
 from functools import cached_property
 
 from memdir.model.builtin.dream.cues import ToldChange, change_in
-from memdir.model.builtin.dream.fuse import sentence, with_lead
+from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, tokens
 from memdir.model.builtin.dream.pair_features import Note, small_words, stops, telling
 from memdir.model.builtin.dream.values import values_in
@@ -111,8 +111,10 @@ def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
 
 
 def with_update(topic: Topic, evidence: LaterStatement) -> bytes:
-    """The file with the evidence as its first paragraph."""
-    return with_lead(topic, f"{evidence.label} {sentence(evidence.text)}")
+    """The file with the evidence as its first paragraph; the rest of the body stays byte for byte."""
+    ending, rest = topic.line_ending(), topic.body.lstrip("\r\n")
+    lead = f"{ending}{evidence.label} {sentence(evidence.text)}{ending}"
+    return topic.with_body(f"{lead}{ending}{rest}" if rest else lead).data
 
 
 def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:

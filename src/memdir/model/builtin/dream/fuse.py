@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
 from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")
@@ -21,8 +20,8 @@ def extra_fields(page: Page) -> dict[str, str]:
 
 def can_fuse(one: Page, two: Page) -> bool:
     """Whether no field of the one says something else than the same field of the other; the type is ours."""
-    left, right = extra_fields(one), extra_fields(two)
-    return all(right[key] == value for key, value in left.items() if key in right)
+    theirs = extra_fields(two)
+    return all(theirs.get(key, value) == value for key, value in extra_fields(one).items())
 
 
 def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
@@ -46,13 +45,6 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
         _place(blocks, block)
     text = "\n\n".join([f"{label} {summary}", *blocks] if label and summary else blocks).strip("\n")
     return topic.with_body(f"\n{text}\n".replace("\n", topic.line_ending())).data
-
-
-def with_lead(topic: Topic, lead: str) -> bytes:
-    """The topic with a paragraph before all others; the rest of the body stays byte for byte."""
-    ending = topic.line_ending()
-    rest = topic.body.lstrip("\r\n")
-    return topic.with_body(f"{ending}{lead}{ending}{ending}{rest}" if rest else f"{ending}{lead}{ending}").data
 
 
 def _normal(text: str) -> str:

@@ -112,12 +112,8 @@ def is_topic(key: str) -> bool:
 
 def tokens(text: str) -> list[str]:
     """Every run of text between spaces without the punctuation around it, in lower case: what must not get lost."""
-    found = []
-    for chunk in unicodedata.normalize("NFC", text).split():
-        core = chunk.strip(_EDGE).casefold()
-        if core:
-            found.append(core)
-    return found
+    chunks = unicodedata.normalize("NFC", text).split()
+    return [core for chunk in chunks if (core := chunk.strip(_EDGE).casefold())]
 
 
 def flat(text: str) -> str:
