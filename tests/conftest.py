@@ -23,7 +23,7 @@ from memdir.store.store import MemoryStore
 NOW = 1_790_000_000.0  # 2026-09-21, a Monday
 IN_MEMORY = "/dev/shm"
 MIN_FREE_BYTES = 4 << 30  # there: all tests that run at once take far less
-ON_DISK = ("agent", "chat", "clients", "flows", "guard", "hooks", "subagents")  # below /dev a shell may open nothing
+ON_DISK = ("agent", "chat", "clients", "guard")  # below /dev a shell may open nothing
 _numbers = itertools.count()
 
 
@@ -82,6 +82,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user-home"))
     monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path.parent))
     monkeypatch.setenv("MEMDIR_NO_DAEMON", "1")  # nothing outlives a test that does not ask for it
 
 
