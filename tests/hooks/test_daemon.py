@@ -275,6 +275,15 @@ def test_it_ends_when_it_has_grown_too_large(agent: Agent, memory: MemDir) -> No
     assert not os.path.exists(place_of(memory).resting), "or it would come again with every prompt"
 
 
+def test_how_large_whoever_started_it_is_does_not_count(agent: Agent, memory: MemDir) -> None:
+    ballast = bytearray(600 << 20)
+    process = spawn(memory, agent, max_memory_bytes=len(ballast))
+    found = daemon(agent, "status")
+    assert process.poll() is None and found["pid"] == process.pid and int(str(found["memoryBytes"])) < len(ballast)
+    daemon(agent, "stop")
+    assert process.wait(timeout=60) == 0
+
+
 def copied(folder: Path) -> Path:
     """The package in a place of its own, the large files by links."""
     source = Path(package.__file__).parent
