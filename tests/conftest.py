@@ -34,7 +34,7 @@ def room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if not os.access(IN_MEMORY, os.W_OK | os.X_OK) or _free_bytes(IN_MEMORY) < MIN_FREE_BYTES:
         yield tmp_path_factory.mktemp("room")
         return
-    folder = Path(tempfile.mkdtemp(prefix="memdir-tests-", dir=IN_MEMORY))
+    folder = Path(tempfile.mkdtemp(prefix="pytest-", dir=IN_MEMORY))
     yield folder
     if not request.session.testsfailed:
         shutil.rmtree(folder, ignore_errors=True)
