@@ -49,7 +49,6 @@ _LOG_END_BYTES = 1 << 16  # of the branch's log: hundreds of its lines
 _AUTHOR = "memdir <memdir@localhost>"
 KILLED = "was killed by signal"  # which says nothing about the history
 MANY_BLOBS = 100  # from here on one pack is cheaper than objects that are flushed one by one
-_BATCH_BYTES = 32 << 20  # of contents in one pack: they are in memory twice
 
 ID_DIGITS = 40
 _MAX_OBJECT_BYTES = 256 << 20  # of one object: beyond any text, and no bomb
@@ -170,21 +169,13 @@ class Git:
         return os.path.join(self.folder, "logs", "refs", "heads", BRANCH)
 
     def write_blobs(self, contents: Sequence[bytes]) -> None:
-        """Put contents into the repository: a few as objects of their own, many as packs, each flushed once."""
+        """Put contents into the repository: a few as objects of their own, many as one pack that is flushed once."""
         if len(contents) < MANY_BLOBS or not find_program("git"):
             for data in contents:
                 write_object(self.objects, "blob", data)
             return
-        batch: list[bytes] = []
-        size = 0
-        for data in contents:
-            batch.append(data)
-            size += len(data)
-            if size >= _BATCH_BYTES:
-                self._write_pack(batch)
-                batch, size = [], 0
-        if batch:
-            self._write_pack(batch)
+        self.run("index-pack", "--stdin", stdin=pack_of(contents))
+        self._finish_packs()
 
     def complaints(self) -> list[str]:
         """What git finds wrong with the objects; empty when they are sound."""
@@ -244,10 +235,6 @@ class Git:
         for inner in _entries(entry.path):
             if not inner.is_file(follow_symlinks=False):
                 raise self.failure(f"{inner.path} is not a plain file")
-
-    def _write_pack(self, contents: list[bytes]) -> None:
-        self.run("index-pack", "--stdin", stdin=pack_of(contents))
-        self._finish_packs()
 
     def _finish_packs(self) -> None:
         """Make new packs durable, and open to their owner alone: git writes them for everybody to read."""
@@ -323,7 +310,7 @@ def object_id(kind: str, data: bytes) -> str:
 
 
 def is_object_id(text: str) -> bool:
-    return len(text) == ID_DIGITS and all(c in "0123456789abcdef" for c in text)
+    return len(text) == ID_DIGITS and set(text) <= set(_HEX)
 
 
 def read_object(objects: str, name: str) -> bytes | None:

@@ -13,13 +13,13 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from memdir.disk.programs import find_program, git_guards, search_path
-from memdir.disk.shipped import shipped_lines, shipped_path
+from memdir.disk.programs import find_program, git_guards, git_settings, search_path
+from memdir.disk.shipped import shipped_path
 from memdir.errors import RemoteError
 
 TIMEOUT_SECONDS = 60.0  # for one exchange; a team's memories are a few megabytes at most
 _PROTOCOLS = "https:ssh:file"
-_KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
+_KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
 _KEPT_TOO = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
 # Git's other half, where the remote is a folder on this disk: none of its hooks and none of its programs.
 _OTHER_HALF = (
@@ -163,12 +163,7 @@ class GitNetwork:
 
 def _environment() -> dict[str, str]:
     """The person's own credentials and nothing that asks, prompts or runs what a remote names."""
-    settings = [line.partition(" ") for line in shipped_lines("disk/git_network_settings.txt")]
-    guards = {
-        name: value
-        for name, value in git_guards().items()
-        if name not in ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL") and not name.startswith("GIT_CONFIG_")
-    }
+    guards = {name: value for name, value in git_guards().items() if not name.startswith("GIT_CONFIG_")}
     return {
         **{name: os.environ[name] for name in (*_KEPT, *_KEPT_TOO) if name in os.environ},
         **guards,
@@ -179,7 +174,5 @@ def _environment() -> dict[str, str]:
         "SSH_ASKPASS": "false",
         "SSH_ASKPASS_REQUIRE": "never",
         "GCM_INTERACTIVE": "never",
-        "GIT_CONFIG_COUNT": str(len(settings)),
-        **{f"GIT_CONFIG_KEY_{at}": key for at, (key, _, _) in enumerate(settings)},
-        **{f"GIT_CONFIG_VALUE_{at}": value for at, (_, _, value) in enumerate(settings)},
+        **git_settings("disk/git_network_settings.txt"),
     }

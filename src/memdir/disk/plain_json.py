@@ -3,9 +3,7 @@ itself costs a third of a bare start (ADR 0003)."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from _json import encode_basestring, make_scanner
 
 _MOST = float("inf")
 
@@ -23,7 +21,7 @@ def decode(data: bytes) -> object:
     """The value that a text stands for; None for one that is no JSON, or no value alone."""
     text = data.decode("utf-8", "replace").strip("\ufeff \t\r\n\0")
     try:
-        found, end = _scanner()(text, 0)
+        found, end = make_scanner(_Plain())(text, 0)  # type: ignore[arg-type]
     except (ValueError, StopIteration, RecursionError, TypeError, SystemError):
         return None  # SystemError: the scanner has no other while nobody has loaded `json`
     return found if end == len(text) else None
@@ -32,7 +30,7 @@ def decode(data: bytes) -> object:
 def encode(value: object) -> str:
     """A value of objects, lists, texts, numbers, true, false and nothing as JSON in one line."""
     if isinstance(value, str):
-        return _encoder()(value)
+        return encode_basestring(value)
     if isinstance(value, dict):
         return "{" + ", ".join([f"{encode(str(name))}: {encode(one)}" for name, one in value.items()]) + "}"
     if isinstance(value, list | tuple):
@@ -41,22 +39,3 @@ def encode(value: object) -> str:
     if isinstance(value, float) and not -_MOST < value < _MOST:
         raise ValueError("that number is none that JSON has")
     return words[value] if value is None or isinstance(value, bool) else repr(value)
-
-
-def _scanner() -> Callable[[str, int], tuple[object, int]]:
-    try:
-        from _json import make_scanner
-    except ImportError:
-        from json import JSONDecoder
-
-        return JSONDecoder(strict=False).raw_decode
-    found: Callable[[str, int], tuple[object, int]] = make_scanner(_Plain())  # type: ignore[arg-type]
-    return found
-
-
-def _encoder() -> Callable[[str], str]:
-    try:
-        from _json import encode_basestring
-    except ImportError:
-        from json.encoder import encode_basestring
-    return encode_basestring

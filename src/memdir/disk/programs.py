@@ -14,15 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Kept from the caller's environment; everything else, above all GIT_*, is dropped.
-_KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
 _NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 def find_program(name: str) -> str:
     """The full path of a program, or "" when it is not installed."""
-    file = f"{name}.exe" if os.name == "nt" else name
-    paths = (os.path.join(folder, file) for folder in search_path().split(os.pathsep) if folder)
+    paths = (os.path.join(folder, name) for folder in search_path().split(os.pathsep) if folder)
     return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), "")
 
 
@@ -34,7 +31,6 @@ def search_path() -> str:
 
 def git_guards() -> dict[str, str]:
     """The environment in which a git, and any git that it starts, goes by our settings alone."""
-    settings = [line.partition(" ") for line in shipped_lines("disk/git_settings.txt")]
     return {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
@@ -45,10 +41,16 @@ def git_guards() -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ALLOW_PROTOCOL": "",
         "GIT_PAGER": "cat",
-        "GIT_CONFIG_COUNT": str(len(settings)),
-        **{f"GIT_CONFIG_KEY_{at}": key for at, (key, _, _) in enumerate(settings)},
-        **{f"GIT_CONFIG_VALUE_{at}": value for at, (_, _, value) in enumerate(settings)},
+        **git_settings("disk/git_settings.txt"),
     }
+
+
+def git_settings(table: str) -> dict[str, str]:
+    """The settings of a shipped table, as git takes them from its environment."""
+    settings = [line.partition(" ") for line in shipped_lines(table)]
+    keys = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _, _) in enumerate(settings)}
+    values = {f"GIT_CONFIG_VALUE_{at}": value for at, (_, _, value) in enumerate(settings)}
+    return {"GIT_CONFIG_COUNT": str(len(settings)), **keys, **values}
 
 
 def run_git(
@@ -72,8 +74,8 @@ def run_git(
             cwd=cwd,
             env=_environment(variables),
             timeout=timeout_seconds,
-            pass_fds=kept_open if os.name == "posix" else (),
-            umask=0o077 if os.name == "posix" else -1,
+            pass_fds=kept_open,
+            umask=0o077,
         )
     except FileNotFoundError:
         raise HistoryError(
@@ -114,5 +116,6 @@ def run_git_bounded(
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    """Of the caller's environment only the temporary folder; everything else, above all GIT_*, is dropped."""
+    kept = {"TMPDIR": os.environ["TMPDIR"]} if "TMPDIR" in os.environ else {}
     return {**kept, "PATH": search_path(), "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables}

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from memdir.disk.atomic import FILE_MODE, TEMPORARY_PREFIX, delete_file, disk_error, flush_folder, make_folder
 from memdir.disk.lock import locked
 from memdir.disk.open_writers import try_lock
-from memdir.disk.plain_file import BINARY, NEVER_WAIT, NO_LINK
+from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
 from memdir.errors import MemdirError
 
 STALE_SECONDS = 3600.0  # a holder older than this hangs or sleeps; it finds out before it writes
 FUTURE_SECONDS = 300.0  # a time further ahead than clocks differ is nonsense, and nonsense must not block for ever
 LOCK_NAME = ".consolidate-lock"
 
-_OPEN = os.O_RDWR | NO_LINK | NEVER_WAIT | BINARY
+_OPEN = os.O_RDWR | NO_LINK | NEVER_WAIT
 
 
 def last_dream(folder: str, now: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memdir.agent.gate import READING
@@ -15,7 +15,7 @@ from memdir.store.store import MemoryStore
 from memdir.text.language import stems
 from memdir.text.nearness import Sentence, is_opposite
 from memdir.text.sentences import sentences_of
-from memdir.transcript.message import Message, ToolUse
+from memdir.transcript.message import Json, Message, ToolUse
 
 # How hosts put an instruction file into a conversation.
 _INSTRUCTIONS = re.compile(
@@ -54,9 +54,7 @@ class FinishedTurn:
     @property
     def own(self) -> tuple[Message, ...]:
         """The user's last message, and what came of it."""
-        messages = self.messages
-        asked = (at for at in range(len(messages) - 1, -1, -1) if is_asked(messages[at]))
-        return messages[next(asked, 0) :]
+        return self.messages[last_asked(self.messages) :]
 
     def of(self, said: Sequence[Message]) -> FinishedTurn:
         """The turn as a fork is shown it: the newest messages are those that count, and nobody reads what was said
@@ -75,6 +73,11 @@ class FinishedTurn:
 def is_asked(message: Message) -> bool:
     """Whether the user says something in it."""
     return message.role == "user" and not message.is_meta and not message.tool_results
+
+
+def last_asked(messages: Sequence[Message]) -> int:
+    """Where the last message stands in which the user says something; the first where there is none."""
+    return max((at for at, message in enumerate(messages) if is_asked(message)), default=0)
 
 
 def known_as(message: Message) -> str:
@@ -146,6 +149,15 @@ def _paths_in(use: ToolUse) -> Iterator[str]:
             yield from (path for part in commands if _WRITES.search(part) for path in part.split())
         elif len(value) < MAX_PATH and "\n" not in value:
             yield value
+
+
+def texts_in(value: Json | Mapping[str, Json]) -> Iterator[str]:
+    """Every text in the arguments of a tool."""
+    if isinstance(value, str):
+        yield value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from texts_in(one)
 
 
 def has_more_than(messages: Sequence[Message], saved: str) -> bool:

@@ -16,11 +16,10 @@ from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
-from memdir.share.judge import NotShared, judge
+from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
-from memdir.share.local import LocalTexts, read_local, spell_alike
 from memdir.share.merge import beside, name_beside, settle
-from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, TeamCaps, Version, digest_of
+from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
 from memdir.store.secrets.refuse import harmless_name
@@ -34,11 +33,7 @@ FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
 _TAKEN_BACK = "undo of a pull"
-_NOT_MEANT = (
-    OUTSIDE,
-    PULLED,
-    _TAKEN_BACK,
-)  # sources of deletions that may be an accident, and are no word to the others
+_NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
@@ -52,6 +47,7 @@ class SyncReport:
     """What a sync did, or would do."""
 
     remote: str
+    team: str = ""  # its name, where a remote has one
     taken: list[str] = field(default_factory=list)  # changed here because somebody else changed them
     deleted: list[str] = field(default_factory=list)  # gone here because somebody else deleted them
     sent: list[str] = field(default_factory=list)
@@ -95,16 +91,25 @@ class Sync:
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
                 if not pushes_only:
-                    self._ask_for_proposals()
+                    self._ask_more(known)
             except RemoteError as error:
                 report.reason, report.problem = error.kind, str(error)
             finally:
                 self.remote.close()
             self._purge(known, report, is_dry=is_dry)
-            report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
-            report.proposals = proposals_noted(place)
+            self._look(known, report)
         self._tell(report)
         return report
+
+    def _look(self, known: KnownTeam, report: SyncReport) -> None:
+        """What waits, and what cannot be given to others."""
+        local = self._local()
+        report.waiting = list(self._changes(known, local, report))
+        report.left_out.update(local.left_out)
+        report.proposals, report.team = proposals_noted(self.store.place), known.team
+
+    def _local(self) -> LocalTexts:
+        return read_local(self.store.root, self.caps)
 
     def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
         if not is_dry:
@@ -123,47 +128,42 @@ class Sync:
                 known.revision = ""  # a pull by the note told nothing of it: all is looked at once more
         report.reason = report.reason or "conflict"
 
-    def _ask_for_proposals(self) -> None:
-        """Note how many wait, where a remote has such: a session's start tells it without asking anybody."""
+    def _ask_more(self, known: KnownTeam) -> None:
+        """Note what a hub tells beside the memories: its team's name, and how many proposals wait, so that the start of
+        a session can tell it without asking anybody."""
         ask = getattr(self.remote, "proposals", None)
         waiting = len(ask(with_texts=False)) if ask is not None else 0
+        if not known.team and known.synced and (name := getattr(self.remote, "team_name", str)()):
+            known.team = name
+            known.save()
         if waiting != proposals_noted(self.store.place):
             write_bytes_atomic(self.store.place.proposals_of_team, str(waiting).encode("ascii"), durably=False)
 
-    def status(self) -> tuple[SyncReport, float]:
-        """What waits and what does not travel and why, as far as this machine knows; and when the last sync was."""
+    def status(self) -> tuple[SyncReport, KnownTeam]:
+        """What waits and what does not travel and why, as far as this machine knows; and what it knows."""
         report, known = SyncReport(self.name), KnownTeam.load(self.store.place, self.name)
-        local = read_local(self.store.root, self.caps)
-        report.waiting = list(self._changes(known, local, report))
-        report.left_out.update(local.left_out)
-        report.proposals = proposals_noted(self.store.place)
+        self._look(known, report)
         for key, one in known.seen.items():
             if one.refused:
                 report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))
-        return report, known.synced
-
-    def revision(self) -> str:
-        """The remote's own word for what is known of it."""
-        return KnownTeam.load(self.store.place, self.name).revision
+        return report, known
 
     # What others changed
 
     def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        local = read_local(self.store.root, self.caps)
+        local = self._local()
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
-        unheard = (
-            local.texts.keys() - known.seen.keys() if not known.synced else ()
-        )  # the first sync, or the note was lost
-        known.strays = {key: digest_of(local.texts[key].data) for key in unheard}
+        unheard = () if known.synced else local.texts.keys() - known.seen.keys()  # at first, or with the note lost
+        known.strays = {key: digest_of(local.texts[key]) for key in unheard}
         delta = self.remote.pull(known.manifest())
         report.problem = report.problem or delta.told
         if is_dry:
             self._would_take(delta, local, report)
             return
         for key in delta.missing:
-            known.forget(key)  # what lies here is given again
+            known.seen.pop(key, None)  # what lies here is given again
         for key, version in delta.older.items():
             known.note(key, version, is_here=not version.is_gone)  # and so is what is newer here
         known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
@@ -192,11 +192,11 @@ class Sync:
     def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""
         wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
-        room = _Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
+        room = Room(self.caps, {key: len(text) for key, text in local.texts.items()})
         for key in sorted(delta.versions.keys() - wanted.keys()):
             version, data = delta.versions[key], delta.texts.get(key, b"")
             unread = delta.refused.get(key)
-            fault = _unread(key, unread) if unread else judge(key, data, self.caps) or room.fault_of(key, len(data))
+            fault = self._no_place(key, unread) if unread else self._fault_of(key, data, room)
             if fault is None and digest_of(data) != version.digest:
                 fault = NotShared(key, "not_text", "it is not the text that the remote says it is")
             if fault is None:
@@ -205,8 +205,29 @@ class Sync:
                 self._leave_out(key, fault, report, way="pull")
                 known.note_refused(key, version, fault.reason)
         for key in delta.refused.keys() - delta.versions.keys():
-            report.left_out[key] = _unread(key, delta.refused[key])
+            report.left_out[key] = self._no_place(key, delta.refused[key])
         return wanted
+
+    def _fault_of(self, key: str, data: bytes, room: Room) -> NotShared | None:
+        fault = judge(key, data, self.caps)
+        reason = None if fault else room.fault_of(key, len(data))
+        return self._no_place(key, reason) if reason else fault
+
+    def _no_place(self, key: str, reason: Reason) -> NotShared:
+        if reason == "cap":
+            told = f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here"
+            return NotShared(
+                harmless_name(key),
+                reason,
+                told,
+                "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`",
+            )
+        told = (
+            "it is larger than a shared memory may be"
+            if reason == "too_large"
+            else "it has a name that is refused here"
+        )
+        return NotShared(harmless_name(key), reason, told)
 
     def _take(
         self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
@@ -272,7 +293,7 @@ class Sync:
 
     def _would_take(self, delta: Delta, local: LocalTexts, report: SyncReport) -> None:
         for key, version in delta.versions.items():
-            ours = digest_of(local.texts[key].data) if key in local.texts else GONE
+            ours = digest_of(local.texts[key]) if key in local.texts else GONE
             if ours != version.digest:
                 (report.deleted if version.is_gone else report.taken).append(key)
 
@@ -288,7 +309,7 @@ class Sync:
             for key in lost:
                 text = known.text(key)
                 if text is None:
-                    known.forget(key)
+                    del known.seen[key]
                     known.revision = ""
                     continue
                 with _faults_to(report, key):
@@ -300,7 +321,7 @@ class Sync:
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
         if not missing:
             return []
-        there = {digest_of(text.data) for key, text in local.texts.items() if key not in known.seen}
+        there = {digest_of(text) for key, text in local.texts.items() if key not in known.seen}
         sources = self._deleted_by(missing)
         meant = {key for key in missing if known.digest(key) in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
         unmeant = [key for key in missing if key not in meant]  # neither renamed nor deleted by anybody's word
@@ -328,9 +349,9 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = read_local(self.store.root, self.caps)
+        local = self._local()
         if not is_dry and self._give_other_names(known, local, report):
-            local = read_local(self.store.root, self.caps)
+            local = self._local()
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
@@ -356,7 +377,7 @@ class Sync:
         if clashes:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
-                    data = local.texts[key].data
+                    data = local.texts[key]
                     with _faults_to(report, key):
                         self._write(change, _other_name(key, digest_of(data)), data, None)
                         change.delete(key)
@@ -367,20 +388,20 @@ class Sync:
         now = self.clock()
         if data is None:
             return Version(GONE, self.member, now)
-        return Version(digest_of(data), self.member, min(local.texts[key].saved, now))
+        return Version(digest_of(data), self.member, min(local.saved[key], now))
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
         living = [key for key, one in known.seen.items() if not one.there.is_gone]
-        room = _Room(self.caps, {key: len(local.texts[key].data) if key in local.texts else 0 for key in living})
+        room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
         changes: dict[str, bytes | None] = {}
         unseen = {key for key, one in known.seen.items() if one.offered}  # neither written over nor deleted
         for key, text in local.texts.items():
-            if digest_of(text.data) == known.digest(key) or key in unseen:
+            if digest_of(text) == known.digest(key) or key in unseen:
                 continue
-            fault = judge(key, text.data, self.caps) or room.fault_of(key, len(text.data))
+            fault = self._fault_of(key, text, room)
             if fault is None:
-                changes[key] = text.data
+                changes[key] = text
             else:
                 self._leave_out(key, fault, report, way="push")
         lost = unseen.union(self._lost(known, local))
@@ -393,7 +414,7 @@ class Sync:
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
             if reason != "conflict":
-                report.left_out[key] = NotShared(key, reason, "the remote did not take it")
+                report.left_out[key] = NotShared(key, reason, result.told.get(key, "the remote did not take it"))
         known.revision = result.revision
         known.save()
         self._list_in_index(result.accepted)
@@ -437,30 +458,6 @@ class Sync:
             self.sink.emit(event)
 
 
-class _Room:
-    """How much more the team may have here (E6)."""
-
-    def __init__(self, caps: TeamCaps, sizes: dict[str, int]) -> None:
-        self._caps = caps
-        self._sizes = sizes
-        self._total = sum(sizes.values())
-
-    def fault_of(self, key: str, size: int) -> NotShared | None:
-        """Why a memory of this size has no place; where it has, it takes it."""
-        total = self._total - self._sizes.get(key, 0) + size
-        is_new = key not in self._sizes
-        if (is_new and len(self._sizes) >= self._caps.entries) or total > max(self._caps.total_bytes, self._total):
-            most = f"{self._caps.entries:,} memories and {self._caps.total_bytes:,} bytes"
-            return NotShared(
-                key,
-                "cap",
-                f"the team may have {most} here",
-                "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`",
-            )
-        self._sizes[key], self._total = size, total
-        return None
-
-
 @contextmanager
 def _faults_to(report: SyncReport, key: str) -> Iterator[list[NotShared]]:
     """What one file cannot be, costs no other."""
@@ -479,11 +476,6 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
     more = {key: one for key, one in waiting.items() if key not in delta.versions and key not in delta.missing}
     texts = {key: known.kept(version.digest) or b"" for key, version in more.items() if not version.is_gone}
     return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
-
-
-def _unread(key: str, reason: Reason) -> NotShared:
-    told = {"too_large": "it is larger than a shared memory may be", "cap": "the team may have no more than this here"}
-    return NotShared(harmless_name(key), reason, told.get(reason, "it has a name that is refused here"))
 
 
 def _other_name(key: str, digest: str) -> str:

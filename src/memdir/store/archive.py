@@ -139,7 +139,7 @@ def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
         )
     total = 0
     for number, (key, entry) in enumerate(walk(source)):
-        if entry.is_symlink() or not entry.is_file(follow_symlinks=False):
+        if not entry.is_file(follow_symlinks=False):
             raise ImportRefused(
                 f"{harmless_name(key)} in {source} is a link or no plain file", remedy="Replace it by a plain file"
             )
@@ -174,8 +174,7 @@ def _check_members(source: str, members: list[ZipInfo]) -> None:
     total = 0
     seen: set[str] = set()
     for number, member in enumerate(members):
-        mode = member.external_attr >> 16
-        if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
+        if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
             raise ImportRefused(
                 f"{harmless_name(member.filename)} in {source} is a link or no plain file",
                 remedy="Pack plain files only",

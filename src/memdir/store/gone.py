@@ -6,6 +6,7 @@ It is read from the history and kept nowhere else: what a person forgot leaves n
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from memdir.disk.git import object_id
@@ -18,9 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memdir.store.history import Commit, History
+    from memdir.store.history import Commit, FileChange, History
 
-AT_ONCE = 500  # changes whose contents are read together
 LEARNING = ("extract", "dream")  # sources of changes that forks make
 GOING_BACK = ("undo", "restore")  # and of those that take one back
 PURGED = "Purged"  # the trailer of a change that removed what came from a source: "session ID"
@@ -48,19 +48,15 @@ class Gone:
         """Take in what the history has gained since the last time."""
         if not self._history.is_readable:
             return
-        try:
+        with suppress(HistoryError):  # what is damaged is told by those who must read it
             head = self._history.head()
             if head == self._head:
                 return
             if self._head and not self._history.is_behind(self._head, head):  # it was begun again
-                self.left, self.came, self._taken_back, self._head = {}, {}, set(), ""
-                self._purges = {}
-            commits = self._history.log(since=self._head)[::-1]
-            for start in range(0, len(commits), AT_ONCE):
-                self._take(commits[start : start + AT_ONCE])
+                self.left, self.came, self._purges, self._taken_back, self._head = {}, {}, {}, set(), ""
+            for commit, files in self._history.with_texts(self._history.log(since=self._head)[::-1], is_memory_path):
+                self._take(commit, files)
             self._head = head
-        except HistoryError:
-            return  # what is damaged is told by those who must read it
 
     @property
     def purged(self) -> dict[str, float]:
@@ -72,24 +68,19 @@ class Gone:
         names = ("" if data is None else object_id("blob", data) for data in (before, after))
         return (path, *names) in self._taken_back
 
-    def _take(self, commits: Sequence[Commit]) -> None:
-        changes = {commit.id: [file for file in commit.files if is_memory_path(file.path)] for commit in commits}
-        blobs = [blob for files in changes.values() for file in files for blob in (file.before, file.after)]
-        contents = self._history.contents(blobs)
-        for commit in commits:
-            self._note_purge(commit)
-            files = changes[commit.id]
-            lines = [(_lines(contents.get(file.before, b"")), _lines(contents.get(file.after, b""))) for file in files]
-            left = _sentences(line for before, after in lines for line in before if line not in after)
-            came = _sentences(line for before, after in lines for line in after if line not in before)
-            gone = Left(commit.moment, commit.source in LEARNING)
-            self.left.update(dict.fromkeys((text for text in left if text not in came), gone))
-            for file in files if commit.source in GOING_BACK else ():
-                self._taken_back.discard((file.path, file.before, file.after))
-                self._taken_back.add((file.path, file.after, file.before))
-            for text in (text for text in came if text not in left):
-                self.came[text] = 0.0 if commit.is_beginning else commit.moment  # nobody knows how old that was
-                self.left.pop(text, None)
+    def _take(self, commit: Commit, files: Sequence[tuple[FileChange, bytes, bytes]]) -> None:
+        self._note_purge(commit)
+        lines = [(_lines(before), _lines(after)) for _, before, after in files]
+        left = _sentences(line for before, after in lines for line in before if line not in after)
+        came = _sentences(line for before, after in lines for line in after if line not in before)
+        gone = Left(commit.moment, commit.source in LEARNING)
+        self.left.update(dict.fromkeys((text for text in left if text not in came), gone))
+        for file, _, _ in files if commit.source in GOING_BACK else ():
+            self._taken_back.discard((file.path, file.before, file.after))
+            self._taken_back.add((file.path, file.after, file.before))
+        for text in (text for text in came if text not in left):
+            self.came[text] = 0.0 if commit.is_beginning else commit.moment  # nobody knows how old that was
+            self.left.pop(text, None)
 
     def _note_purge(self, commit: Commit) -> None:
         kind, _, name = commit.trailers.get(PURGED, "").partition(" ")

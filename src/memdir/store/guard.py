@@ -89,34 +89,39 @@ def guard_of(memory: Topic | Header, *, key: str, scope: str) -> Guard | None:
     return parse_guard(text)
 
 
+def guards_among(store: MemoryStore, memories: Mapping[str, Topic | Header]) -> dict[str, tuple[Guard, Topic]]:
+    """The guards of these memories, by key, that a person set, each with the memory as they wrote it."""
+    told = {key: guard_of(one, key=key, scope=store.scope) for key, one in memories.items()}
+    guards = {key: guard for key, guard in told.items() if guard is not None}
+    known = set_by_person(store, guards) if guards else {}
+    return {key: (guard, known[key]) for key, guard in guards.items() if key in known}
+
+
 def set_by_person(store: MemoryStore, guards: Mapping[str, Guard]) -> dict[str, Topic]:
     """Of these guards, by their keys, those that a person set here, each with the memory as that person last wrote it:
     what a model or another program made of its text since is no word of theirs. None where no history can be read."""
     from memdir.store.topic import Topic
 
     paths = {store.place.prefix + key: key for key in guards}
-    found: dict[str, list[tuple[Commit, Topic | None, Topic | None]]] = {}
+    found: dict[str, list[tuple[Commit, Topic, Topic]]] = {}
     try:
-        commits = store.history.log(*paths) if paths else []
-        changes = [(commit, file) for commit in commits for file in commit.files if file.path in paths]
-        texts = store.history.contents([one for _, file in changes for one in (file.before, file.after)])
+        for commit, files in store.history.with_texts(store.history.log(*paths) if paths else [], paths.__contains__):
+            for file, before, after in files:
+                found.setdefault(paths[file.path], []).append((commit, Topic(before), Topic(after)))
     except HistoryError:
         return {}
-    for commit, file in changes:
-        before, after = (Topic(texts[one]) if one in texts else None for one in (file.before, file.after))
-        found.setdefault(paths[file.path], []).append((commit, before, after))
     known = {key: _as_set(versions, str(guards[key])) for key, versions in found.items()}
     return {key: topic for key, topic in known.items() if topic is not None}
 
 
-def _as_set(versions: Iterable[tuple[Commit, Topic | None, Topic | None]], line: str) -> Topic | None:
+def _as_set(versions: Iterable[tuple[Commit, Topic, Topic]], line: str) -> Topic | None:
     """The newest text by a person of a memory, if one set this line on it and none took it off since. The newest change
     comes first."""
     newest: Topic | None = None
     is_back = False
     for commit, before, after in versions:
         was, now = _line_of(before), _line_of(after)
-        is_by_hand = commit.source == BY_HAND and commit.trailers.get("Trust") == "user" and before is not None
+        is_by_hand = commit.source == BY_HAND and commit.trailers.get("Trust") == "user" and bool(before.data)
         if is_by_hand and now == line:
             newest = newest or after
         if was == now:
@@ -129,9 +134,9 @@ def _as_set(versions: Iterable[tuple[Commit, Topic | None, Topic | None]], line:
     return None
 
 
-def _line_of(topic: Topic | None) -> str:
+def _line_of(topic: Topic) -> str:
     try:
-        return str(parse_guard(topic.fields.get(GUARD_FIELD, ""))) if topic else ""
+        return str(parse_guard(topic.fields.get(GUARD_FIELD, "")))
     except BadMemoryFile:
         return ""
 

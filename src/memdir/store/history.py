@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import delete_file, disk_error
 from memdir.disk.git import MANY_BLOBS, Git, object_id, read_batch, read_object, tree_objects, write_object
@@ -21,7 +21,7 @@ from memdir.store.scan import MAX_FILE_BYTES, is_nameable, status_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from memdir.layout import Place
 
@@ -36,6 +36,7 @@ PULLED = "team"  # the source of what a sync took in from teammates
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40
+_AT_ONCE = 500  # changes whose contents are read together
 _FORMAT = "%H%x00%P%x00%ct%x00%B%x00"  # no file name and no message holds a NUL, and what follows is told by its place
 _LATEST = (1 << 62) // 10**9  # the year 2116, which every file system can still write down
 _PLAIN = ("--no-renames", "--no-textconv")
@@ -80,9 +81,6 @@ class FileChange:
         self.path = path  # below the memory directory
         self.before = before  # id of its content before, "" for no file
         self.after = after  # id of its content after, "" for no file
-
-    def __repr__(self) -> str:
-        return f"FileChange({self.path!r}, {self.verb})"
 
     @property
     def verb(self) -> str:
@@ -272,10 +270,8 @@ class History:
     def forget_table(self) -> None:
         """Read the last commit itself when it is next asked for."""
         self._table = None
-        try:
+        with suppress(DiskError):  # something else stands there, which is never taken for a table
             delete_file(self._place.recorded)
-        except DiskError:
-            return  # something else stands there, which is never taken for a table
 
     def noted_head(self) -> str:
         """The last commit by our own note."""
@@ -407,6 +403,18 @@ class History:
             if data is not None and (name := object_id("blob", data)) in lost:
                 found[name] = data
         return found
+
+    def with_texts(
+        self, commits: Sequence[Commit], is_wanted: Callable[[str], bool]
+    ) -> Iterator[tuple[Commit, list[tuple[FileChange, bytes, bytes]]]]:
+        """Each change with those of its files whose path is wanted, and what they said before and after it."""
+        for start in range(0, len(commits), _AT_ONCE):
+            some = commits[start : start + _AT_ONCE]
+            files = {commit.id: [file for file in commit.files if is_wanted(file.path)] for commit in some}
+            texts = self.contents([blob for found in files.values() for f in found for blob in (f.before, f.after)])
+            for commit in some:
+                found = [(file, texts.get(file.before, b""), texts.get(file.after, b"")) for file in files[commit.id]]
+                yield commit, found
 
     def _stored(self, ids: Sequence[str]) -> dict[str, bytes]:
         """The bytes that the history itself has; what is gone or damaged is left out."""

@@ -76,9 +76,6 @@ class StoreRecord:
         self.folder = folder  # the folder
         self.identity = identity  # of the project
 
-    def __repr__(self) -> str:
-        return f"StoreRecord({self.slug!r}, {self.folder!r})"
-
     @property
     def is_orphan(self) -> bool:
         """Whether its project is no longer where it was: nothing stands there, or something that is no repository."""
@@ -105,9 +102,6 @@ class Adoption:
     def __init__(self, adopted: StoreRecord | None = None, candidates: tuple[StoreRecord, ...] = ()) -> None:
         self.adopted = adopted  # the store that is this project's now
         self.candidates = candidates  # those that may be: `memdir adopt` chooses
-
-    def __repr__(self) -> str:
-        return f"Adoption({self.adopted!r}, candidates={self.candidates!r})"
 
 
 def identify(root: str, tree: str = "") -> Identity:

@@ -11,19 +11,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
-from memdir.disk.plain_file import (
-    BINARY,
-    NEVER_WAIT,
-    NO_LINK,
-    NotPlain,
-    TooLarge,
-    open_plain,
-    read_beginning,
-    read_plain,
-)
+from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
 
 TYPE_CHECKING = False
@@ -114,15 +106,13 @@ def read_journal(path: str, base: str) -> Journal | None:
 def mark_on_disk(path: str) -> None:
     """Note that every file of the change set is in place. Without a flush: a power cut that takes the note back leads
     to files that are as they were then."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | NEVER_WAIT | NO_LINK | BINARY)
+    with suppress(OSError):  # only a change of the files before the next start would be mistaken for one not made
+        descriptor = os.open(path, os.O_WRONLY | NEVER_WAIT | NO_LINK)
         try:
             os.lseek(descriptor, len(_MAGIC) - len(_MARK), os.SEEK_SET)
             os.write(descriptor, _MARK)
         finally:
             os.close(descriptor)
-    except OSError:
-        return  # only a change of the files before the next start would be mistaken for one that was not made
 
 
 def set_aside(path: str, now: float, *, beside: str = "") -> str:
@@ -248,10 +238,8 @@ def _time(value: object) -> int | None:
 
 def _remove_if_it_is(path: str, data: bytes) -> None:
     """Take back a journal that is in place but perhaps not durable; an older one that still waits stays."""
-    try:
+    with suppress(OSError):  # where not even that works, the next start completes the change set
         with open_plain(path, follow=False) as file:
             is_ours = file.read(len(data) + 1) == data
         if is_ours:
             os.unlink(path)
-    except OSError:
-        return  # where not even that works, the next start completes the change set

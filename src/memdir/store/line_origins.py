@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memdir.disk.safe_path import TEAM_PREFIX
-from memdir.store.gone import AT_ONCE, GOING_BACK, is_memory_path, sentences_in
+from memdir.store.gone import GOING_BACK, is_memory_path, sentences_in
 from memdir.store.history import PULLED, Commit
 from memdir.store.log_lines import log_day
 from memdir.store.move import MOVED
@@ -175,14 +175,9 @@ def _changes(
 ) -> Iterator[tuple[int, str, Commit, dict[str, dict[str, None]]]]:
     """The changes of one history, oldest first, with what each of their files says afterwards."""
     last = 0
-    for start in range(0, len(log), AT_ONCE):
-        commits = log[start : start + AT_ONCE]
-        files = {commit.id: [file for file in commit.files if is_memory_path(file.path)] for commit in commits}
-        contents = side.store.history.contents([file.after for some in files.values() for file in some])
-        for commit in commits:
-            last = max(last, commit.time)  # a clock that went back
-            told = {file.path: sentences_told(contents.get(file.after, b""), file.path) for file in files[commit.id]}
-            yield last, name, commit, told
+    for commit, files in side.store.history.with_texts(log, is_memory_path):
+        last = max(last, commit.time)  # a clock that went back
+        yield last, name, commit, {file.path: sentences_told(after, file.path) for file, _, after in files}
 
 
 def _moves(commit: Commit) -> dict[str, tuple[str, str]]:

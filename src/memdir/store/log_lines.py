@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.plain_file import read_if_plain, stamp_of
+from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
@@ -139,7 +139,6 @@ class LogNews:
     def __init__(self, store: MemoryStore) -> None:
         self.store = store
         self._done = _read_state(store.place.distilled)
-        self._stamps: dict[str, str] = {}
         self.lines: tuple[LogLine, ...] = tuple(self._new())[:MAX_NEW]
 
     def settle(self) -> None:
@@ -147,24 +146,20 @@ class LogNews:
         if not self.lines:
             return
         for line in self.lines:
-            kept = self._done.setdefault(line.key, {"lines": []})
-            kept["lines"] = [*dict.fromkeys((*_texts(kept.get("lines")), line.id))]
-        left = {line.key for line in self._new()}
-        for key, stamp in self._stamps.items():
-            self._done.setdefault(key, {"lines": []})["stamp"] = "" if key in left else stamp
+            self._done.setdefault(line.key, {"lines": []})["lines"] = [*self._done_in(line.key), line.id]
         make_folder(os.path.dirname(self.store.place.distilled))
         write_bytes_atomic(self.store.place.distilled, json.dumps(self._done).encode())
 
     def _new(self) -> Iterator[LogLine]:
         for key in log_keys(self.store.root):
-            known, stamp = self._done.get(key, {}), stamp_of(os.path.join(self.store.root, key))
-            if stamp == known.get("stamp"):
-                continue
-            self._stamps[key] = stamp
-            done = set(_texts(known.get("lines")))
+            done = set(self._done_in(key))
             with suppress(MemdirError, OSError):
                 new = lines_in(self.store.read_bytes(key) or b"", key)
                 yield from (line for line in new if line.id not in done)
+
+    def _done_in(self, key: str) -> list[str]:
+        found = self._done.get(key, {}).get("lines")
+        return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _read_state(path: str) -> dict[str, dict[str, object]]:
@@ -174,7 +169,3 @@ def _read_state(path: str) -> dict[str, dict[str, object]]:
         if isinstance(found, Mapping):
             return {key: dict(one) for key, one in found.items() if isinstance(one, Mapping)}
     return {}
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

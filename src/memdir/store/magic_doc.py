@@ -22,7 +22,7 @@ from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscap
 from memdir.store.form import unspoilt
 from memdir.store.history import OUTSIDE, Origin
 from memdir.store.secrets.refuse import refuse_secrets
-from memdir.store.undo import Undone, named_change, require_history, restore, undo
+from memdir.store.undo import Undone, named_change, require_history, restore, standing, undo
 from memdir.text.words import split_words
 
 TYPE_CHECKING = False
@@ -196,7 +196,10 @@ class DocShelf:
         """Take back an update: the newest that was not taken back yet, or the one with this id. What a person changed
         in other lines since then stays."""
         require_history(self.store)
-        commit = named_change(self.store, change) if change else self._newest()
+        updates = (one for one in standing(self.store) if one.source == UPDATED)
+        commit = named_change(self.store, change) if change else next(updates, None)
+        if commit is None:
+            raise MemoryNotFound("there is nothing to undo", remedy="`memdir log --scope docs` shows every change")
         if any(not file.before for file in commit.files):
             raise MemoryNotFound(
                 f"there is nothing to undo before {commit.id[:8]}: the history begins with the file as it was then"
@@ -222,14 +225,6 @@ class DocShelf:
             wanted = change.read(doc.key) or doc.text
             self.store.history.keep([wanted])
             self._put(doc.key, doc.text, wanted)
-
-    def _newest(self) -> Commit:
-        undone: set[str] = set()
-        for commit in self.store.history.log():
-            undone.add(commit.trailers.get("Undoes", ""))
-            if commit.source == UPDATED and commit.id not in undone:
-                return commit
-        raise MemoryNotFound("there is nothing to undo", remedy="`memdir log --scope docs` shows every change")
 
     def _note(self, key: str, text: bytes) -> None:
         """Have a text in the history before anything is written over it, whoever wrote it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
@@ -65,14 +66,24 @@ def add_memory(  # noqa: PLR0913 - what a memory consists of
     return Added(store.read(key), is_new=is_new)
 
 
+def require_words(text: object, *others: object) -> None:
+    """An error for what cannot be the text of a memory, its name or its description."""
+    for one in (text, *others):
+        if not isinstance(one, str):
+            raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
+        if any("\ud800" <= letter <= "\udfff" for letter in one):
+            raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+        if "\0" in one:
+            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
+    if not str(text).strip():
+        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
+
+
 def _require_room(**parts: str) -> None:
     """BadMemoryFile for what would not be read again, or not be shown: at the door, before anything is written."""
     for what, text in parts.items():
         most = MAX_MEMORY_BYTES - 4 * MAX_PART if what == "text" else MAX_PART
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError:
-            raise BadMemoryFile(f"the {what} is not text: it holds half a character", remedy="Write it anew") from None
+        size = len(text.encode())
         if size > most:
             remedy = "Split it into several memories" if what == "text" else "Put what is longer into the text"
             raise BadMemoryFile(f"the {what} has {size:,} bytes, and at most {most:,} are kept", remedy=remedy)
@@ -134,17 +145,20 @@ def find_key(store: MemoryStore, wanted: str, *, elsewhere: MemoryStore | None =
     by_part = [key for key, name in names.items() if folded and (folded in key.casefold() or folded in name)]
     unread = [item.key for item in scan.unreadable if folded and folded in item.key.casefold()]
     for found in (by_name, by_part, unread):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
-            raise MemoryNotFound(f"{wanted!r} fits {len(found)} memories: {shown}", remedy="Give the whole file name")
+        if key := the_only(found, wanted, "memories"):
+            return key
     if elsewhere is not None:
-        try:
+        with suppress(MemoryNotFound):
             return inside + find_key(elsewhere, wanted)
-        except MemoryNotFound:
-            pass
     raise no_such_memory(store, wanted, names)
+
+
+def the_only(found: Sequence[str], wanted: str, what: str) -> str:
+    """The one that was found, "" for none; MemoryNotFound when a name fits several."""
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
+        raise MemoryNotFound(f"{wanted!r} fits {len(found)} {what}: {shown}", remedy="Give the whole file name")
+    return next(iter(found), "")
 
 
 def no_such_memory(store: MemoryStore, wanted: str, names: Mapping[str, str]) -> MemoryNotFound:
@@ -170,9 +184,7 @@ def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:
 
 def _existing_key(store: MemoryStore, wanted: str) -> str:
     for key in (wanted, f"{wanted}.md", wanted.removeprefix(store.root).lstrip("/\\")):
-        try:
+        with suppress(PathEscape):
             if store.read_bytes(check_key(key)) is not None:
                 return key
-        except PathEscape:
-            continue
     return ""

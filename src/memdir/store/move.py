@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import EditConflict, MemoryNotFound, UsageError
+from memdir.layout import Layout
 from memdir.store.history import Commit, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.memory_file import Memory
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
-from memdir.store.undo import Undone, undo
+from memdir.store.undo import Undone, not_undone, undo
 from memdir.text.naming import free_key
 
 MOVE, OTHER_SIDE, MOVED = "Move", "Other-Side", "Moved"  # trailers: one id for both sides, the other side, the files
@@ -43,6 +44,24 @@ class Side:
 
     store: MemoryStore
     name: str
+
+
+def side_name(scope: str, layout: Layout) -> str:
+    """What histories call a scope of this project."""
+    return f"{scope} {layout.slug if scope == 'project' else '-'}"
+
+
+def before_moves(found: Mapping[str, Sequence[Commit]], opener: Opener) -> dict[str, Sequence[Commit]]:
+    """What happened to memories in the scopes that they came from, as far as those are here."""
+    earlier: dict[str, Sequence[Commit]] = {}
+    for commit in (commit for commits in found.values() for commit in commits):
+        for moved in commit.trailers.get(MOVED, "").split("; "):
+            now, _, before = moved.partition(" < ")
+            scope, slug, key = (*before.split(" ", 2), "", "")[:3]
+            store = opener(f"{scope} {slug}") if now in found and key else None
+            if store is not None:
+                earlier.update({f"{name} ({scope})": told for name, told in store.history.lineage(key).items()})
+    return earlier
 
 
 def move_memories(source: Side, target: Side, keys: Sequence[str], *, is_dry: bool = False) -> list[Moved]:
@@ -167,7 +186,8 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
         return undo(store, revision, is_dry=is_dry)
     name = asked.commit.trailers.get(OTHER_SIDE, "")
     other = opener(name)
-    partner = _partner(other, token) if other is not None else None
+    others = not_undone(other) if other is not None else ()
+    partner = next((commit for commit in others if commit.trailers.get(MOVE) == token), None)
     if other is None or partner is None:
         if _adds(asked.commit) and not (other and _holds_still(other, asked.commit)):
             raise MemoryNotFound(
@@ -196,16 +216,6 @@ def _holds_still(store: MemoryStore, commit: Commit) -> bool:
 
 def _adds(commit: Commit) -> list[str]:
     return [file.path for file in commit.files if not file.before and not is_index(file.path)]
-
-
-def _partner(store: MemoryStore, token: str) -> Commit | None:
-    """The other side of a move, unless it was taken back already."""
-    undone: set[str] = set()
-    for commit in store.history.log():
-        undone.add(commit.trailers.get("Undoes", ""))
-        if commit.trailers.get(MOVE) == token:
-            return None if commit.id in undone else commit
-    return None
 
 
 def _require_as_moved(store: MemoryStore, commit: Commit) -> None:

@@ -7,6 +7,7 @@ then done again.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memdir.disk.atomic import TEMPORARY_PREFIX, sweep_temporaries
 from memdir.disk.git import is_real_folder
@@ -47,7 +48,8 @@ def recover(writer: Writer) -> None:
         _finish(writer, journal)
     elif waiting_journals(place.waiting):
         writer.record(Journal("", []))
-    _drop_empty(place.waiting)
+    with suppress(OSError):  # it is not there, or something still waits in it
+        os.rmdir(place.waiting)
 
 
 def _misplaced(place: Place) -> list[str]:
@@ -97,7 +99,7 @@ def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> Non
     """Merge our change into what a person wrote over it; where that cannot be done, the person's text stays alone."""
     before, after = operation.before, operation.after
     merged = None
-    try:
+    with suppress(EditConflict):  # saved once more just now, or something stands there that merges with no text
         current = writer.current(operation.path)
         if before is not None and after is not None and current is not None:
             merged = merge_for(operation.path)(before, after, current)
@@ -105,12 +107,3 @@ def _bring_in(writer: Writer, operation: Operation, *, is_recorded: bool) -> Non
             if not is_recorded:
                 writer.keep_draft(operation.path, current)
             writer.put(Operation(operation.path, current, merged), {})
-    except EditConflict:
-        return  # saved once more just now, or something stands there that merges with no text
-
-
-def _drop_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError:
-        return  # it is not there, or something still waits in it

@@ -82,9 +82,14 @@ def told_member(name: str) -> str:
 
 def remote_of_note(place: Place) -> str:
     """The remote whose memories lie in `team/`, as its last sync or join noted it; empty where there was none."""
-    found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
-    remote = found.get("remote") if isinstance(found, dict) else None
+    remote = _known(place).get("remote")
     return remote if isinstance(remote, str) else ""
+
+
+def _known(place: Place) -> dict[str, object]:
+    """The note as it stands; empty where there is none that can be read."""
+    found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
+    return found if isinstance(found, dict) else {}
 
 
 class Failure:
@@ -138,17 +143,9 @@ def note_outcome(place: Place, reason: str, problem: str, now: float) -> None:
         delete_file(place.team_failure)
 
 
-def known_of_team(place: Place) -> dict[str, dict[str, object]]:
-    """The note as it stands: by key, what was last seen of a memory; empty where there is none that can be read."""
-    found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
-    told = found.get("memories") if isinstance(found, dict) else None
-    return {key: one for key, one in told.items() if isinstance(one, dict)} if isinstance(told, dict) else {}
-
-
 def author_of(place: Place, key: str) -> str:
     """Who of the team saved a memory last, by its key below `team/`; empty where nobody knows."""
-    author = known_of_team(place).get(key, {}).get("author")
-    return safe_member(author) if isinstance(author, str) else ""
+    return TeamAuthors(place, "team").by(key) or ""
 
 
 def proposals_noted(place: Place) -> int:
@@ -169,14 +166,15 @@ class TeamAuthors:
     def __init__(self, place: Place, scope: str) -> None:
         self._place = place
         self._prefix = {"project": "team/", "team": ""}.get(scope)
-        self._known: dict[str, dict[str, object]] | None = None
+        self._memories: object = None  # the note, once it was read
 
     def by(self, key: str) -> str | None:
         """The author of a memory of the team's, empty where nobody knows; None for what is not the team's."""
         if self._prefix is None or not key.startswith(self._prefix):
             return None
-        self._known = known_of_team(self._place) if self._known is None else self._known
-        author = self._known.get(key.removeprefix(self._prefix), {}).get("author")
+        self._memories = _known(self._place).get("memories", {}) if self._memories is None else self._memories
+        told = self._memories.get(key.removeprefix(self._prefix)) if isinstance(self._memories, dict) else None
+        author = told.get("author") if isinstance(told, dict) else None
         return safe_member(author) if isinstance(author, str) else ""
 
     def told(self, key: str, form: str = "{}") -> str:

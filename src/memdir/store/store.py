@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.git_ignore import ignore_in_git
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
+from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError
 from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
@@ -37,18 +39,8 @@ if TYPE_CHECKING:
     from memdir.layout import Place
     from memdir.store.gone import Gone
 
+_MAX_IGNORE_BYTES = 1 << 16
 MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
-
-
-class _IndexBatch:
-    """Index edits of one kind, done together: thousands of them one by one would take minutes."""
-
-    def __init__(self, edit: Callable[[Index, list[Any]], Index]) -> None:
-        self.edit = edit
-        self.items: list[Any] = []
-
-    def __call__(self, index: Index) -> Index:
-        return self.edit(index, self.items)
 
 
 class ChangeSet:
@@ -58,7 +50,7 @@ class ChangeSet:
         self._store = store
         self._files: dict[str, tuple[bytes | None, int | None]] = {}
         self._seen: dict[str, tuple[bytes | None, int | None]] = {}  # what the change is based on
-        self._index_edits: dict[str, list[Callable[[Index], Index]]] = {}
+        self._index_edits: dict[str, list[tuple[Any, Any]]] = {}  # what is done to an index, and with what
         self.is_note = False  # whether the history is to have it even where no file changes
 
     def read(self, key: str) -> bytes | None:
@@ -117,22 +109,26 @@ class ChangeSet:
     def edit_index(self, edit: Callable[[Index], Index], *, key: str = INDEX_NAME) -> None:
         """Change an index as it stands when the change set is written; left out in skip-index mode (S12)."""
         if not self._store.skip_index:
-            self._index_edits.setdefault(key, []).append(edit)
+            self._index_edits.setdefault(key, []).append((lambda index, _: edit(index), None))
 
     def put_entry(self, key: str, topic: Topic) -> None:
         """Give a memory its line in the index."""
-        self._edit_in_batch(Index.with_entries, entry_for(key, topic))
+        self._edit_lines(Index.with_entries, entry_for(key, topic))
 
     def drop_entry(self, key: str) -> None:
-        self._edit_in_batch(Index.without, key)
+        self._edit_lines(Index.without, key)
+
+    def _edit_lines(self, edit: Callable[[Index, list[Any]], Index], item: object) -> None:
+        if not self._store.skip_index:
+            self._index_edits.setdefault(INDEX_NAME, []).append((edit, item))
 
     def operations(self) -> list[Operation]:
         """What has to be done on disk, files that would not change left out."""
         for key, edits in self._index_edits.items():
             before = self.read(key) or b""
             index = Index(before)
-            for edit in edits:
-                index = edit(index)
+            for edit, some in groupby(edits, key=itemgetter(0)):  # thousands one by one would take minutes
+                index = edit(index, [item for _, item in some])
             if index.data != before:
                 self._files[key] = (index.data, None)
         self._hold_back_low_trust()
@@ -165,14 +161,6 @@ class ChangeSet:
             return None  # a line that names no file of ours
         topic = Topic(data or b"")
         return entry_for(key, topic) if marked_trust(topic).is_low else None
-
-    def _edit_in_batch(self, edit: Callable[[Index, list[Any]], Index], item: object) -> None:
-        edits = self._index_edits.get(INDEX_NAME)
-        last = edits[-1] if edits else None
-        if not isinstance(last, _IndexBatch) or last.edit is not edit:
-            last = _IndexBatch(edit)
-            self.edit_index(last)
-        last.items.append(item)
 
     def _before(self, key: str) -> tuple[bytes | None, int | None]:
         """A file as it was when this change first looked: what is decided from it must not rest on another state."""
@@ -212,15 +200,13 @@ class MemoryStore:
         """Create the directory, so that no model turn is wasted on `mkdir` (S4), and finish what a crash left."""
         self._make_root()
         if has_leftovers(self.place):
-            try:
+            with suppress(LockBusy):  # whoever holds the lock is alive, and began by finishing it
                 self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
-            except LockBusy:
-                return  # whoever holds the lock is alive, and began by finishing it
 
     def _make_root(self) -> None:
         make_folder(self.place.root)
         if self.place.unshared:
-            ignore_in_git(self.place.unshared)
+            _ignore_in_git(self.place.unshared)
         if self.place.agent and not os.path.lexists(self.place.agent_note):
             make_folder(self.place.state)
             write_bytes_atomic(self.place.agent_note, self.place.agent.encode(), durably=False)
@@ -324,6 +310,16 @@ class MemoryStore:
     def keep_draft(self, key: str, data: bytes) -> str:
         """Put text that could not be saved where its author finds it again; returns the path."""
         return self._writer.keep_draft(key, data)
+
+
+def _ignore_in_git(folder: str) -> None:
+    """Have git leave out all of a folder, its own `.gitignore` too, whatever a repository's other files say (A1); what
+    a person wrote there stays above: git believes the last line that fits."""
+    path = os.path.join(folder, ".gitignore")
+    found = read_if_plain(path, _MAX_IGNORE_BYTES) or b""  # a link that came with the repository is replaced
+    if found.rstrip(b"\n").rpartition(b"\n")[2] != b"*":
+        above = found.rstrip(b"\r\n") + b"\n" if found.strip() else b""
+        write_bytes_atomic(path, above + b"*\n")
 
 
 def entry_for(key: str, memory: Topic | Header) -> Entry:

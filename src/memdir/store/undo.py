@@ -9,7 +9,7 @@ from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
 from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
-from memdir.store.memories import find_key, no_such_memory
+from memdir.store.memories import find_key, no_such_memory, the_only
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
@@ -149,11 +149,17 @@ def _newest_not_undone(store: MemoryStore) -> Commit:
 
 def standing(store: MemoryStore) -> Iterator[Commit]:
     """The changes that were not taken back, newest first, and no undo among them."""
+    for commit in not_undone(store, limit=LOOK_BACK):
+        if commit.source != PULLED and "Undoes" not in commit.trailers:  # what was pulled is nobody's last one
+            yield commit
+
+
+def not_undone(store: MemoryStore, limit: int | None = None) -> Iterator[Commit]:
+    """All changes but those that were taken back, newest first."""
     undone: set[str] = set()
-    for commit in store.history.log(limit=LOOK_BACK):
-        if undoes := commit.trailers.get("Undoes"):
-            undone.add(undoes)
-        elif commit.source != PULLED and commit.id not in undone:  # what was pulled came by itself: nobody's last one
+    for commit in store.history.log(limit=limit):
+        undone.add(commit.trailers.get("Undoes", ""))
+        if commit.id not in undone:
             yield commit
 
 
@@ -237,10 +243,9 @@ def history_key(store: MemoryStore, wanted: str) -> str:
     try:
         return find_key(store, wanted)
     except MemoryNotFound:
-        gone = _gone_key(store, wanted)
-        if not gone:
-            raise
-        return gone
+        if gone := _gone_key(store, wanted):
+            return gone
+        raise
 
 
 def _gone_key(store: MemoryStore, wanted: str) -> str:
@@ -249,10 +254,8 @@ def _gone_key(store: MemoryStore, wanted: str) -> str:
     paths = (file.path for commit in store.history.log() for file in commit.files if file.path.startswith(prefix))
     keys = [key for key in dict.fromkeys(path.removeprefix(prefix) for path in paths) if is_key(key)]
     exact = [key for key in keys if wanted in (key, key.removesuffix(".md"))]
-    found = exact or [key for key in keys if folded and folded in key.casefold() and store.read_bytes(key) is None]
-    if len(found) > 1:
-        shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
-        raise MemoryNotFound(f"{wanted!r} fits {len(found)} files that are gone: {shown}", remedy="Give the whole name")
-    if not found and not any(folded in key.casefold() for key in keys):
+    near = [key for key in keys if folded and folded in key.casefold()]
+    found = exact or [key for key in near if store.read_bytes(key) is None]
+    if not found and not near:
         raise no_such_memory(store, wanted, dict.fromkeys(keys, ""))
-    return found[0] if found else ""
+    return the_only(found, wanted, "files that are gone")

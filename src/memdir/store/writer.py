@@ -225,22 +225,18 @@ class Writer:
 
     def _roll_back(self, journal: Journal) -> None:
         """After an error: as it was before. Where even that fails, the journal stays and the next start finishes."""
-        try:
+        with suppress(MemdirError):  # what is raised is why the change failed
             for operation in reversed(journal.operations):
                 self._take_back(operation)
             self.flush_names()
             self.sweep(journal)
             delete_file(self.place.journal)
-        except MemdirError:
-            return  # what is raised is why the change failed
 
     def _take_back(self, operation: Operation) -> None:
         back = Operation(operation.path, operation.after, operation.before, operation.mtime_before_ns)
-        try:
+        with suppress(EditConflict):  # somebody's newer text: it stays
             if self.current(operation.path) == operation.after != operation.before:
                 self._replace(back, None)
-        except EditConflict:
-            return  # somebody's newer text: it stays
 
     def _replace(self, operation: Operation, merge: Merge | None) -> bytes | None:
         base, path = os.path.realpath(self.place.base), operation.path

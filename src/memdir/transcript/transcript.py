@@ -9,12 +9,12 @@ from typing import Any
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.open_writers import mark_writing
-from memdir.disk.plain_file import BINARY, NEVER_WAIT, NO_LINK, require_plain
+from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, require_plain
 from memdir.transcript.message import Message
 from memdir.transcript.record import encode, encode_fields, encode_message, encode_text
 from memdir.version import __version__
 
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | NO_LINK | BINARY
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | NO_LINK
 VERSION = f"memdir {__version__}"  # tells our records from another agent's
 
 
