@@ -34,8 +34,6 @@ _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about
 class Match:
     """One memory that fits, with the line that shows why."""
 
-    __slots__ = ("_text", "forms", "key", "mtime_ns", "scope", "snippet", "topic", "words")
-
     def __init__(self, key: str, data: bytes, mtime_ns: int, words: tuple[str, ...]) -> None:
         self.key = key  # the file name below the memory directory
         self.topic: Topic = Topic(data)  # the file, read
@@ -44,9 +42,6 @@ class Match:
         self.scope = "project"
         self._text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
         self.show_by(())
-
-    def __repr__(self) -> str:
-        return f"Match({self.key!r}, {self.snippet!r})"
 
     @property
     def held(self) -> int:
