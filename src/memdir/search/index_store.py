@@ -288,10 +288,8 @@ def _read(path: str) -> tuple[memoryview, bool]:
     """The journal's bytes, and whether something stands there that cannot be read, or is no journal for its size."""
     try:
         return memoryview(read_plain(path, max_bytes=MAX_JOURNAL_BYTES)), False
-    except FileNotFoundError:
-        return memoryview(b""), os.path.lexists(path)
     except OSError:
-        return memoryview(b""), True
+        return memoryview(b""), os.path.lexists(path)
 
 
 def _map(path: str) -> tuple[bytes | memoryview, os.stat_result | None]:
