@@ -38,7 +38,10 @@ def instructions_of(layout: Layout) -> str:
                     found.setdefault(real, text)
     told, room = [], MAX_TOTAL
     for path, text in found.items():
-        told.append(f"Contents of {shown_line(path)} ({_WHAT}):\n\n{_cut(shown(text), max(0, room), path)}")
+        safe = shown(text)
+        if len(safe) > room:
+            safe = f"{safe[: max(0, room)]}\n… [cut here; the rest is in {path}]"
+        told.append(f"Contents of {shown_line(path)} ({_WHAT}):\n\n{safe}")
         room -= len(text)
     return "\n\n".join(told)
 
@@ -70,7 +73,3 @@ def _with_imports(path: str, root: str, known: frozenset[str], depth: int) -> It
     for named in _IMPORT.findall(_CODE.sub("", text)):
         other = os.path.join(os.path.dirname(real), named.rstrip(".,;:!?)"))
         yield from _with_imports(other, root, known | {real}, depth + 1)
-
-
-def _cut(text: str, room: int, path: str) -> str:
-    return text if len(text) <= room else f"{text[:room]}\n… [cut here; the rest is in {path}]"
