@@ -34,6 +34,8 @@ _TITLE_WEIGHT = 4  # a word in name or description says what the memory is about
 class Match:
     """One memory that fits, with the line that shows why."""
 
+    __slots__ = ("_text", "forms", "key", "mtime_ns", "scope", "snippet", "topic", "words")
+
     def __init__(self, key: str, data: bytes, mtime_ns: int, words: tuple[str, ...]) -> None:
         self.key = key  # the file name below the memory directory
         self.topic: Topic = Topic(data)  # the file, read
