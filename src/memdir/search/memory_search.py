@@ -45,6 +45,9 @@ class Match:
         self._text = f"{key}\n{data.decode('utf-8', 'replace')}".casefold()
         self.show_by(())
 
+    def __repr__(self) -> str:
+        return f"Match({self.key!r}, {self.snippet!r})"
+
     @property
     def held(self) -> int:
         """How many of the query's words stand in the file or its name."""
