@@ -369,7 +369,7 @@ class MemDir:
         if not self.syncs or self.environment.no_daemon or os.name == "nt":
             return
         from memdir.process import detach
-        from memdir.share.behind import note_change
+        from memdir.share.team import note_change
 
         if note_change(self.place):
             detach("sync", "--later", "--project", self.layout.work_tree, "--home", self.environment.home)

@@ -51,7 +51,7 @@ from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
-    from memdir.share.behind import TeamBehind
+    from memdir.share.team import TeamBehind
     from memdir.store.store import MemoryStore
 
 
@@ -458,7 +458,7 @@ class Session:
             self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
         self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
         if self._memory.syncs:
-            from memdir.share.behind import TeamBehind  # most projects have no team
+            from memdir.share.team import TeamBehind  # most projects have no team
 
             self._team = TeamBehind(self._memory.sync_behind)
             self._team.start()
