@@ -39,8 +39,6 @@ MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; mo
 class Identity:
     """What a project is known by: its root, the first commits of its history, its remotes, the mark of its folder."""
 
-    __slots__ = ("mark", "remotes", "root", "root_commits")
-
     def __init__(self, root: str, root_commits: tuple[str, ...], remotes: tuple[str, ...], mark: str = "") -> None:
         self.root = root  # where the project stood
         self.root_commits = root_commits  # the first commits of its git history
@@ -69,8 +67,6 @@ class Identity:
 class StoreRecord:
     """A store found in the home and the project it says it belongs to."""
 
-    __slots__ = ("folder", "identity", "slug")
-
     def __init__(self, slug: str, folder: str, identity: Identity) -> None:
         self.slug = slug  # the folder's name below `projects`
         self.folder = folder  # the folder
@@ -81,7 +77,8 @@ class StoreRecord:
         """Whether its project is no longer where it was: nothing stands there, or something that is no repository."""
         if not os.path.isdir(self.identity.root):
             return True
-        return bool(self.identity.root_commits) and not _looks_like_repository(self.identity.root)
+        is_repository = any(os.path.lexists(os.path.join(self.identity.root, name)) for name in (".git", "HEAD"))
+        return bool(self.identity.root_commits) and not is_repository
 
     @property
     def is_empty(self) -> bool:
@@ -96,8 +93,6 @@ class StoreRecord:
 
 class Adoption:
     """The outcome of looking for a lost store: the one adopted, or candidates a person must choose from."""
-
-    __slots__ = ("adopted", "candidates")
 
     def __init__(self, adopted: StoreRecord | None = None, candidates: tuple[StoreRecord, ...] = ()) -> None:
         self.adopted = adopted  # the store that is this project's now
@@ -296,11 +291,6 @@ def _begun_adoption(layout: Layout) -> StoreRecord | None:
         if slug != layout.slug and os.path.isdir(os.path.join(folder, "memory")):
             return StoreRecord(slug, folder, identity)
     return None
-
-
-def _looks_like_repository(root: str) -> bool:
-    """Whether a project may still stand there: enough to leave its store alone, not to believe anything of it."""
-    return os.path.lexists(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, "HEAD"))
 
 
 def plain_remote(url: str) -> str:

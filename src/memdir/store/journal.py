@@ -17,10 +17,7 @@ from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_byte
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memdir.layout import Place
+from memdir.layout import Place
 
 _MAGIC = b"memdir-journal 2\n"
 _MARK = b" "  # the last byte of the magic once every file is in place: one byte is written whole or not at all
@@ -45,8 +42,6 @@ class Operation:
 
 class Journal:
     """A change set on its way to disk, or (`found`) paths that somebody else changed, on their way into the history."""
-
-    __slots__ = ("found", "is_on_disk", "message", "operations")
 
     def __init__(self, message: str, operations: list[Operation], *, found: tuple[str, ...] = ()) -> None:
         self.message = message

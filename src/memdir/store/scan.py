@@ -111,8 +111,6 @@ class Unreadable:
 class Scan:
     """The result: memories newest first, how many there are in all, and what was left out."""
 
-    __slots__ = ("headers", "total", "unreadable")
-
     def __init__(self, headers: list[Header], total: int, unreadable: list[Unreadable]) -> None:
         self.headers = headers
         self.total = total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
@@ -11,13 +12,8 @@ from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key, no_such_memory, the_only
 from memdir.store.merge import merge_bytes
+from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from memdir.store.store import ChangeSet, MemoryStore
 
 LOOK_BACK = 1000  # commits searched for one that is not undone yet
 
@@ -222,9 +218,8 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
     """The commit and content id to go back to."""
     if revision:
         wanted = named_change(store, revision)
-        position = next((n for n, commit in enumerate(commits) if commit.time <= wanted.time), None)
-        versions = commits if position is None else commits[position:]
-        versions = [commit for commit in commits if commit.id == wanted.id] or versions
+        same = [commit for commit in commits if commit.id == wanted.id]
+        versions = same or [commit for commit in commits if commit.time <= wanted.time] or commits
     else:
         versions = commits[1:]
     for commit in versions:
