@@ -18,7 +18,7 @@ from tests.hub.servers import start_hub
 from tests.share.remotes import FolderPlace, GitPlace, HubPlace, TeamPlace, member, memory_text
 
 from benchmarks.measure import save
-from memdir.share.local import read_local
+from memdir.share.judge import read_local
 from memdir.share.remote import Remote
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.remotes.hub import HubRemote

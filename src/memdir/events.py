@@ -226,16 +226,6 @@ class NullSink:
         """Nothing to do."""
 
 
-class LateSink:
-    """A sink that is made when there is something to tell: most hooks have nothing."""
-
-    def __init__(self, make: Callable[[], Sink]) -> None:
-        self._make = make
-
-    def emit(self, event: Event) -> None:
-        self._make().emit(event)
-
-
 class CarefulSink:
     """A sink that never fails and is never entered twice: what it sets off while it is told is not told to it again."""
 

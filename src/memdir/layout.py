@@ -46,6 +46,16 @@ class _Below:
         return os.path.join(getattr(owner, self._folder), *self._names)
 
 
+class _OfSession:
+    """A path in the folder of a session, by the session's id."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __get__(self, owner: Layout, _: object = None) -> Callable[[str], str]:
+        return lambda session_id: os.path.join(owner.session_folder(session_id), *self._names)
+
+
 class Place:
     """One memory directory and what stands beside it: the lock, the history, the journal (S13, S14).
 
@@ -148,6 +158,14 @@ class Layout:
     allowed = _Below("project_home", _ALLOWED)  # commands that the person lets run in this project without being asked
     local_settings = _Below("project_home", "settings.json")  # not in the repository, where it may be committed
     project_settings = _Below("work_tree", PROJECT_FOLDER, "settings.json")
+    session_state = _OfSession("state.json")  # the little about a session that outlives a crash
+    unlearned = _OfSession("unlearned.json")  # turns without a transcript that nothing was learned from yet
+    unheard = _OfSession("unheard.json")  # what was said while memory was off, and nobody attends to the session yet
+    shown = _OfSession("shown.json")  # which memories it was shown (R1)
+    attended = _OfSession(ATTENDED_NAME)  # what is noted of another agent's session
+    switched = _OfSession("switched")  # when memory was switched off and on again in one of those
+    session_memory = _OfSession("session-memory", "summary.md")  # its notes (N1)
+    file_history = _OfSession("file-history")  # earlier contents of the files that it edited (J2)
 
     def _project_above(self, folder: str) -> str:
         """Without git: the nearest folder above whose store has something to tell, unless this one has a store."""
@@ -206,25 +224,27 @@ class Layout:
                 f"{agent!r} is no name for an agent's memory",
                 remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
             )
+        root = os.path.join(self._agent_folders[scope], name)
         if scope == "user":
-            return Place(os.path.join(self.home, "agent-memory", name), agent=agent)
-        folder = "agent-memory" if scope == "project" else "agent-memory-local"
+            return Place(root, agent=agent)
         state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
-        root = os.path.join(self.work_tree, PROJECT_FOLDER, folder, name)
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
         unshared = os.path.dirname(root) if scope == "local" else ""
         return Place(root, state=state, unshared=unshared, agent=agent)
 
+    @property
+    def _agent_folders(self) -> dict[AgentScope, str]:
+        return {
+            "user": os.path.join(self.home, "agent-memory"),
+            "project": os.path.join(self.project_folder, "agent-memory"),
+            "local": os.path.join(self.project_folder, "agent-memory-local"),
+        }
+
     def agent_scopes(self) -> Iterator[str]:
         """The scopes of the sub-agents that have a memory here; what is no agent's folder is left out."""
-        tree = os.path.join(self.work_tree, PROJECT_FOLDER)
-        folders: dict[AgentScope, tuple[str, str]] = {
-            "user": ("agent", os.path.join(self.home, "agent-memory")),
-            "project": ("agent-project", os.path.join(tree, "agent-memory")),
-            "local": ("agent-local", os.path.join(tree, "agent-memory-local")),
-        }
-        for where, (scope, folder) in folders.items():
+        for where, folder in self._agent_folders.items():
+            scope = "agent" if where == "user" else f"agent-{where}"
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
                 try:
                     place = self._agent_place(name, where)
@@ -255,37 +275,6 @@ class Layout:
                 f"{session_id!r} cannot be the id of a session", remedy="Use letters, digits, `-`, `_` and `.`"
             )
         return os.path.join(self.project_home, session_id)
-
-    def session_state(self, session_id: str) -> str:
-        """The little about a session that outlives a crash."""
-        return os.path.join(self.session_folder(session_id), "state.json")
-
-    def unlearned(self, session_id: str) -> str:
-        """Turns of a session without a transcript that nothing was learned from yet."""
-        return os.path.join(self.session_folder(session_id), "unlearned.json")
-
-    def unheard(self, session_id: str) -> str:
-        """What was said while memory was off in a session that memdir has not begun to attend to."""
-        return os.path.join(self.session_folder(session_id), "unheard.json")
-
-    def shown(self, session_id: str) -> str:
-        """Which memories a session was shown (R1)."""
-        return os.path.join(self.session_folder(session_id), "shown.json")
-
-    def attended(self, session_id: str) -> str:
-        """What is noted of another agent's session."""
-        return os.path.join(self.session_folder(session_id), ATTENDED_NAME)
-
-    def switched(self, session_id: str) -> str:
-        """When memory was switched off and on again in another agent's session."""
-        return os.path.join(self.session_folder(session_id), "switched")
-
-    def session_memory(self, session_id: str) -> str:
-        return os.path.join(self.session_folder(session_id), "session-memory", "summary.md")
-
-    def file_history(self, session_id: str) -> str:
-        """Earlier contents of the files that a session edited (J2)."""
-        return os.path.join(self.session_folder(session_id), "file-history")
 
     def subagent(self, session_id: str, agent_id: str) -> str:
         """The side chain of a sub-agent (J2)."""

@@ -8,7 +8,7 @@ import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
 from memdir.disk.safe_path import is_inside
-from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, MemoryNotFound, ModelError, UsageError
+from memdir.errors import DiskError, LockBusy, MemdirError, MemoryNotFound, ModelError, UsageError
 from memdir.layout import Layout, Place, is_same_folder, is_session_id
 from memdir.recall.recall import ShownBySession
 from memdir.settings import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from memdir.recall.selection import LocalChooser
     from memdir.remember.magic_docs import DocUpdate
     from memdir.remember.purge import PurgeReport
-    from memdir.remember.purge_source import Conversations
     from memdir.search.index_store import OnProgress
     from memdir.search.memory_search import Match
     from memdir.search.session_search import SessionSearch
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from memdir.store.guard import Guard
     from memdir.store.history import Commit, Origin
     from memdir.store.identity import Adoption
-    from memdir.store.line_origins import FileOrigins
     from memdir.store.magic_doc import DocShelf
     from memdir.store.memories import Added
     from memdir.store.memory_file import Memory
@@ -57,7 +55,6 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
     from memdir.store.topic import Topic
     from memdir.store.undo import Undone
-    from memdir.transcript.message import Message
     from memdir.transcript.session_list import SessionSummary
     from memdir.transcript.transcript import Transcript
 
@@ -69,7 +66,6 @@ _AGENT_SCOPES: dict[str, AgentScope] = {
     "agent-local": "local",
 }
 MODEL_CALLS = "mcp"  # a source of changes where a model calls, not a person
-_MAX_INSTRUCTIONS_BYTES = 1 << 20  # of one file; nobody reads more
 FOUND = 10  # what `search` gives when nobody says how many
 
 
@@ -136,10 +132,10 @@ class MemDir:
         from datetime import datetime
 
         from memdir.model.builtin.extract.eyes import notice
-        from memdir.store.memories import add_memory
+        from memdir.store.memories import add_memory, require_words
         from memdir.store.taxonomy import parse_type
 
-        _require_words(text, name, description)
+        require_words(text, name, description)
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
@@ -196,9 +192,9 @@ class MemDir:
     ) -> Memory:
         """Put another text into a memory; what others changed meanwhile is merged in. Name and description stay, unless
         they are given, or were made from the text and are made again. `allow_secret` as for `add`."""
-        from memdir.store.memories import find_key, save_memory, with_text
+        from memdir.store.memories import find_key, require_words, save_memory, with_text
 
-        _require_words(text, name, description)
+        require_words(text, name, description)
         store = self._open_for_writing(scope)
         key = find_key(store, memory)
         before = store.read(key).topic
@@ -230,26 +226,16 @@ class MemDir:
         has other sources in the same sentence, is pinned or carries a guard is only told, unless `derived`, or for the
         files of these names (`also`).
         MemoryNotFound where no memory ever came from there."""
-        from memdir.remember.purge import PurgeReport, carry_out, left_to_people, plan_purge
-        from memdir.remember.purge_source import asked_for, leave_alone, named
-        from memdir.store.line_origins import trace_origins
+        from memdir.remember.purge import Purge
+        from memdir.remember.purge_source import Conversations
 
         self._open_for_writing("project")
         if scope == "docs":
             told = "magic docs are files of yours, which no purge changes"
             raise UsageError(told, remedy="`memdir log --scope docs` tells which update to take back")
-        places, sides = self._origins(scope)
-        trace_origins(sides, opener=self._side_named, on_progress=on_progress)
-        known = {one for side in sides.values() for one in side.known}
-        conversations = self._conversations()
-        found = named(source, known, conversations)
-        asked = asked_for(found, conversations, [store.root for store, _ in places.values()])
-        planned, held = plan_purge(places, asked, lambda one: derived or one.name in also)
-        if not is_dry:  # first the conversation: whoever is killed here calls again
-            leave_alone(found, conversations, self.layout)
-            carry_out(planned, found, self.store)
-        left = left_to_people(planned, found, self.layout, self.store_for("docs"))
-        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry, tuple(left))
+        said, docs = Conversations.of(self.environment, self.layout.work_tree), self.store_for("docs")
+        purge = Purge(self._stores_of(scope), self.store, docs, said, self.layout, self._side_named)
+        return purge.run(source, lambda one: derived or one.name in also, is_dry=is_dry, on_progress=on_progress)
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:
         """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
@@ -424,12 +410,13 @@ class MemDir:
         if undone.commit.source == "purge" and not is_dry:
             from memdir.remember.purge import lift
 
-            lift(undone.commit, [store for store, _ in self._origins("all")[0].values()], self.store, self.layout)
+            lift(undone.commit, self._stores_of("all").values(), self.store, self.layout)
         return undone
 
     def why(self, memory: str, *, scope: str = "project") -> Mapping[str, Sequence[Commit]]:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
         the memories that it was made from (L1)."""
+        from memdir.store.move import before_moves
         from memdir.store.undo import history_key, require_history
 
         store = self._open(scope)
@@ -438,39 +425,24 @@ class MemDir:
         prefix = store.place.prefix
         found = store.history.lineage(prefix + history_key(store, memory))
         told = {name.removeprefix(prefix): commits for name, commits in found.items()}
-        return {**told, **self._before_moves(told)}
-
-    def _before_moves(self, found: Mapping[str, Sequence[Commit]]) -> Mapping[str, Sequence[Commit]]:
-        """What happened to memories in the scopes that they came from, as far as those are here."""
-        from memdir.store.move import MOVED
-
-        earlier: dict[str, Sequence[Commit]] = {}
-        for commit in (commit for commits in found.values() for commit in commits):
-            for moved in commit.trailers.get(MOVED, "").split("; "):
-                now, _, before = moved.partition(" < ")
-                scope, slug, key = (*before.split(" ", 2), "", "")[:3]
-                store = self._side_named(f"{scope} {slug}") if now in found and key else None
-                if store is not None:
-                    earlier.update({f"{name} ({scope})": told for name, told in store.history.lineage(key).items()})
-        return earlier
+        return {**told, **before_moves(told, self._side_named)}
 
     def guard_of(self, memory: Topic | Header, key: str, *, scope: str = "project") -> Guard | None:
         """The guard that a memory carries: what is checked before a tool runs (Q1). None where it has none that a
         person set for themselves; what lies in the project's own folder came with it."""
-        return self._guards_among({key: memory}, scope).get(key, (None, None))[0]
+        from memdir.store.guard import guards_among
+
+        found = guards_among(self.store_for(scope), {key: memory}) if self.is_own_place(scope) else {}
+        return found.get(key, (None, None))[0]
 
     def guards(self, scope: str = "project") -> dict[str, tuple[Guard, Topic]]:
         """The guards of a scope that a person set, by key, each with the memory as they wrote it (Q1)."""
-        return self._guards_among({one.key: one for one in self.store_for(scope).scan(limit=None).headers}, scope)
+        from memdir.store.guard import guards_among
 
-    def _guards_among(self, memories: Mapping[str, Topic | Header], scope: str) -> dict[str, tuple[Guard, Topic]]:
-        from memdir.store.guard import GUARD_FIELD, guard_of, set_by_person
-
-        among = {key: one for key, one in memories.items() if GUARD_FIELD in one.fields}
-        told = {key: guard_of(one, key=key, scope=scope) for key, one in among.items() if self.is_own_place(scope)}
-        guards = {key: guard for key, guard in told.items() if guard is not None}
-        known = set_by_person(self.store_for(scope), guards) if guards else {}
-        return {key: (guard, known[key]) for key, guard in guards.items() if key in known}
+        if not self.is_own_place(scope):
+            return {}
+        store = self.store_for(scope)
+        return guards_among(store, {one.key: one for one in store.scan(limit=None).headers})
 
     def has_guards(self) -> bool:
         """Whether any project has a guard that may hold: only then a person's agents have to ask before a tool runs."""
@@ -484,17 +456,9 @@ class MemDir:
 
     def instructions(self) -> dict[str, str]:
         """What the project tells its agents in files of its own, by their names (H3)."""
-        from memdir.disk.plain_file import read_beginning
+        from memdir.prompts.instructions import instruction_texts
 
-        found = {}
-        for path in self.layout.instruction_files:
-            if is_inside(path, self.layout.work_tree):  # and no link that leads out of the project
-                try:
-                    text = read_beginning(path, max_bytes=_MAX_INSTRUCTIONS_BYTES)
-                except OSError:
-                    continue
-                found[os.path.relpath(path, self.layout.work_tree)] = text.decode("utf-8", "replace")
-        return found
+        return instruction_texts(self.layout)
 
     def is_own_place(self, scope: str) -> bool:
         """Whether the memories of a scope lie with the person, and not in the project, where others may put some."""
@@ -527,9 +491,9 @@ class MemDir:
             self.layout.session_folder(session_id)  # an id that could lead elsewhere is refused here
             if not self._is_started:
                 self.start()
-            shown = self._shown.of(session_id)
+            shown, closed = self._shown.of(session_id), lambda name: self._sessions.pop(name, None)
             self._sessions[session_id] = Session(
-                self, session_id, shown=shown, on_closed=self._session_closed, is_learning=is_learning
+                self, session_id, shown=shown, on_closed=closed, is_learning=is_learning
             )
         self._sessions[session_id].tell_too(form, on_saved, on_updated)
         return self._sessions[session_id]
@@ -552,9 +516,6 @@ class MemDir:
                 from memdir.events import request_refused
 
                 self.emit(request_refused(what="close", reason=type(error).__name__))
-
-    def _session_closed(self, session_id: str) -> None:
-        self._sessions.pop(session_id, None)
 
     # Places and parts
 
@@ -615,9 +576,9 @@ class MemDir:
 
     def _side(self, scope: str) -> Side:
         """A scope as the histories of both sides of a move know it."""
-        from memdir.store.move import Side
+        from memdir.store.move import Side, side_name
 
-        return Side(self._open_for_writing(scope), f"{scope} {self.layout.slug if scope == 'project' else '-'}")
+        return Side(self._open_for_writing(scope), side_name(scope, self.layout))
 
     def _side_named(self, name: str) -> MemoryStore | None:
         """The store on one side of a move, by the name that a history has for it; None where it is gone."""
@@ -629,38 +590,16 @@ class MemDir:
         root = os.path.join(self.layout.projects, slug, "memory")
         return self._store(Place(root), "project") if os.path.isdir(root) else None
 
-    def _origins(self, scope: str) -> tuple[dict[str, tuple[MemoryStore, FileOrigins]], dict[str, FileOrigins]]:
-        """Where the sentences of a scope come from, or of all that are here: by scope, and by the names that moves
-        between them have."""
-        from memdir.store.line_origins import FileOrigins
-        from memdir.store.undo import require_history
+    def _stores_of(self, scope: str) -> dict[str, MemoryStore]:
+        """The store of a scope, of all that are here (`all`), or of all but the team's (`private`), by scope."""
+        every = {"all": self._scopes(), "private": [one for one in self._scopes() if one != "team"]}.get(scope)
+        found = [*every, *self.layout.agent_scopes()] if every else [scope]
+        return {one: self.store_for(one) for one in found}
 
+    def _scopes(self) -> Sequence[str]:
+        """The scopes that a conversation here is told of."""
         own = [] if self.place.root == self.layout.user_memory.root else ["user"]
-        every = ["project", *own, *(["team"] if self.has_team and scope == "all" else []), *self.layout.agent_scopes()]
-        places: dict[str, tuple[MemoryStore, FileOrigins]] = {}
-        sides: dict[str, FileOrigins] = {}
-        for one in every if scope in ("all", "private") else [scope]:
-            store = self.store_for(one)
-            require_history(store)
-            store.record_outside_changes()
-            whose = "project" if one == "team" else one
-            name = f"{whose} {self.layout.slug if whose == 'project' else '-'}"
-            places[one] = store, sides.setdefault(name, FileOrigins(store))
-        return places, sides
-
-    def _conversations(self) -> Conversations:
-        """What was said in this project, whichever agent it was said to."""
-        from memdir.remember.purge_source import Conversations
-        from memdir.transcript.session_list import all_sources
-
-        sources = all_sources(self.environment)
-        refs = {ref.id: ref for one in sources.values() for ref in one.sessions(self.layout.work_tree)}
-
-        def read(session: str) -> Sequence[Message]:
-            ref = refs.get(session)
-            return list(sources[ref.agent].messages(ref)) if ref else ()
-
-        return Conversations(list(refs), read)
+        return ["project", *own, *(["team"] if self.has_team else [])]
 
     def stores(self) -> Sequence[MemoryStore]:
         """The stores of this project: its own, and the team's where that is on."""
@@ -749,21 +688,9 @@ class MemDir:
     def _indexes_told(self) -> str:
         if self.settings.skip_index:
             return ""
-        from memdir.prompts.door import shown_line
-        from memdir.prompts.listing import OF_TEAM, index_of, quoted_index
+        from memdir.prompts.listing import indexes_told
 
-        told = {"project": "the user's memory, kept across conversations"}
-        if self.place.root != self.layout.user_memory.root:
-            told["user"] = "the user's own memory for all projects, kept across conversations"
-        found = [(scope, index_of(self.store_for(scope))) for scope in told]
-        if self.has_team:
-            told["team"] = OF_TEAM
-            found.append(("team", quoted_index(index_of(self.store_for("team")))))
-        return "\n\n".join(
-            f"Contents of {shown_line(self.place_of(scope).index)} ({told[scope]}):\n\n{text}"
-            for scope, text in found
-            if text
-        )
+        return indexes_told(map(self.store_for, self._scopes()))
 
     def instructions_told(self) -> str:
         """What the project's instruction files say (CLAUDE.md, AGENTS.md), for hosts that do not load them themselves:
@@ -934,10 +861,8 @@ class MemDir:
 
     def _tell_who_serves(self) -> None:
         """Say once that the built-in model serves and nobody chose it. A host that passed a model has chosen."""
-        missing, is_chosen = (
-            self._not_installed,
-            self._given_model is not None or self.settings.model_provider != "auto",
-        )
+        missing = self._not_installed
+        is_chosen = self._given_model is not None or self.settings.model_provider != "auto"
         if self._has_told or (is_chosen and missing is None):
             return
         self._has_told = True
@@ -1078,18 +1003,6 @@ def _read_places(
     return layout, settings
 
 
-def _require_words(text: object, *others: object) -> None:
-    for one in (text, *others):
-        if not isinstance(one, str):
-            raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
-        if any("\ud800" <= letter <= "\udfff" for letter in one):
-            raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
-        if "\0" in one:
-            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
-    if not str(text).strip():
-        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
-
-
 def _careful(clock: Callable[[], float]) -> Callable[[], float]:
     if clock is time.time:
         return clock
@@ -1099,18 +1012,24 @@ def _careful(clock: Callable[[], float]) -> Callable[[], float]:
 
 
 def _sinks(layout: Layout, settings: Settings, sink: Sink | None) -> Sink:
-    from memdir.events import FanOut, LateSink, careful_sink
+    from memdir.events import FanOut, careful_sink
 
     sinks: list[Sink] = [careful_sink(sink)] if sink else []
     if settings.event_log and settings.enabled:  # off, nothing is created (S5)
-        sinks.append(LateSink(lambda: _event_log(layout, settings)))
+        sinks.append(_EventLog(layout, settings))
     return FanOut(sinks)
 
 
-def _event_log(layout: Layout, settings: Settings) -> Sink:
-    from memdir.telemetry.jsonl import JsonlLog
+class _EventLog:
+    """The event log, loaded when there is something to tell: most hooks have nothing."""
 
-    return JsonlLog(layout.event_log, max_bytes=settings.event_log_max_bytes)
+    def __init__(self, layout: Layout, settings: Settings) -> None:
+        self._path, self._max_bytes = layout.event_log, settings.event_log_max_bytes
+
+    def emit(self, event: Event) -> None:
+        from memdir.telemetry.jsonl import JsonlLog
+
+        JsonlLog(self._path, max_bytes=self._max_bytes).emit(event)
 
 
 def _without_secrets(text: str) -> str:

@@ -18,8 +18,8 @@ from memdir.agent.evidence import heard_and_agreed
 from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import BackgroundTask, ForkProgress
 from memdir.agent.gate import WRITING
-from memdir.agent.host_files import HostFiles
 from memdir.agent.tools.tool import memory_tools
+from memdir.agent.workspace import HostFiles
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.dream_lock import last_dream
 from memdir.dream.gates import DreamGates, Due, LogGates, sessions_since
@@ -70,7 +70,7 @@ class Session:
         session_id: str,
         *,
         shown: Shown,
-        on_closed: Callable[[str], None],
+        on_closed: Callable[[str], object],
         is_learning: bool = True,
     ) -> None:
         self.id = session_id

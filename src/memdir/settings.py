@@ -63,6 +63,7 @@ def _from_text(kind: str, text: str) -> Value:
 
 
 OPTIONS = tuple(map(Option, shipped_lines("settings.txt")))
+_BY_NAME = {option.name: option for option in OPTIONS}
 
 
 class Refusal:
@@ -88,7 +89,11 @@ class Environment:
     def __init__(self, variables: Mapping[str, str], *, bare: bool = False) -> None:
         self.remote = _is_on(variables, "MEMDIR_REMOTE")
         storage = variables.get("MEMDIR_REMOTE_STORAGE", "") if self.remote else ""
-        self.home = _expand(variables.get("MEMDIR_HOME") or storage or os.path.join("~", ".memdir"), variables)
+
+        def path(name: str, *otherwise: str) -> str:
+            return _expand(variables.get(name) or os.path.join(*otherwise), variables)
+
+        self.home = path("MEMDIR_HOME", storage or os.path.join("~", ".memdir"))
         self.directory = _full_path(variables)
         self.disabled = _is_on(variables, "MEMDIR_DISABLE")
         self.remote = self.remote and not storage
@@ -99,27 +104,22 @@ class Environment:
         self.editor = variables.get("VISUAL") or variables.get("EDITOR") or ""
         self.colour = _wants_colour(variables)
         self.width = variables.get("COLUMNS", "")
-        self.claude_home = _expand(variables.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude"), variables)
-        self.codex_home = _expand(variables.get("CODEX_HOME") or os.path.join("~", ".codex"), variables)
-        self.gemini_home = _expand(os.path.join(variables.get("GEMINI_CLI_HOME") or "~", ".gemini"), variables)
-        self.qwen_home = _expand(variables.get("QWEN_HOME") or os.path.join("~", ".qwen"), variables)
+        self.claude_home = path("CLAUDE_CONFIG_DIR", "~", ".claude")
+        self.codex_home = path("CODEX_HOME", "~", ".codex")
+        self.gemini_home = os.path.join(path("GEMINI_CLI_HOME", "~"), ".gemini")
+        self.qwen_home = path("QWEN_HOME", "~", ".qwen")
         # What Qwen Code writes at work, sessions and memories, may lie elsewhere than its settings.
-        self.qwen_runtime = _expand(variables.get("QWEN_RUNTIME_DIR") or self.qwen_home, variables)
+        self.qwen_runtime = path("QWEN_RUNTIME_DIR", self.qwen_home)
         # Where those keep memories of their own that keep them as we do, and which of them do not.
         self.memory_homes = {
             "claude": self.claude_home,
-            "qwen": _expand(variables.get("QWEN_CODE_MEMORY_BASE_DIR") or self.qwen_runtime, variables),
+            "qwen": path("QWEN_CODE_MEMORY_BASE_DIR", self.qwen_runtime),
         }
         self.without_memory = ("claude",) if _is_on(variables, "CLAUDE_CODE_DISABLE_AUTO_MEMORY") else ()
-        data = variables.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
-        database = variables.get("OPENCODE_DB") or os.path.join(data, "opencode", "opencode.db")
-        self.opencode_database = _expand(database, variables)
-        config = variables.get("XDG_CONFIG_HOME") or os.path.join("~", ".config")
-        self.opencode_home = _expand(
-            variables.get("OPENCODE_CONFIG_DIR") or os.path.join(config, "opencode"), variables
-        )
-        beside = variables.get("CLAUDE_CONFIG_DIR") or "~"
-        self.claude_state = _expand(os.path.join(beside, ".claude.json"), variables)  # where Claude Code keeps servers
+        data, config = path("XDG_DATA_HOME", "~", ".local", "share"), path("XDG_CONFIG_HOME", "~", ".config")
+        self.opencode_database = path("OPENCODE_DB", data, "opencode", "opencode.db")
+        self.opencode_home = path("OPENCODE_CONFIG_DIR", config, "opencode")
+        self.claude_state = os.path.join(path("CLAUDE_CONFIG_DIR", "~"), ".claude.json")  # where its servers are
         # Which agent calls a hook, by the mark that it leaves; Codex leaves none.
         marks = {"GEMINI_SESSION_ID": "gemini", "QWEN_CODE_CLI": "qwen", "CLAUDECODE": "claude"}
         self.caller = next((agent for mark, agent in marks.items() if variables.get(mark)), "codex")
@@ -246,13 +246,7 @@ def is_anothers_home(environment: Environment, layout: Layout) -> bool:
     if (found & ours) - {_SHARED_NAME}:
         return False
     strange = found - ours
-    return bool(strange & _OTHERS_NAMES) or (len(strange) > 1 and not any(map(_is_misspelt, strange)))
-
-
-def _is_misspelt(name: str) -> bool:
-    import difflib
-
-    return bool(difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1, cutoff=_MISSPELT))
+    return bool(strange & _OTHERS_NAMES) or (len(strange) > 1 and not any(_near(one, _MISSPELT) for one in strange))
 
 
 def load_settings(
@@ -287,10 +281,9 @@ def load_settings(
 
 def option_named(name: str) -> Option:
     """The setting of that name; UsageError when there is none."""
-    for option in OPTIONS:
-        if option.name == name:
-            return option
-    raise UsageError(f"there is no setting {name!r}{_nearest(name)}", remedy="`memdir config list` shows them all")
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    raise UsageError(f"there is no setting {name!r}{_no_such(name)}", remedy="`memdir config list` shows them all")
 
 
 def checked_value(name: str, text: str, layer: Layer) -> Value:
@@ -393,10 +386,10 @@ def _why_off(
 
 
 def _turned_on(layer: Layer, paths: Mapping[Layer, str]) -> str:
-    if layer in ("managed", "flags"):
-        return (
-            "That is a policy of this machine" if layer == "managed" else "Leave memoryEnabled=false out of the flags"
-        )
+    if layer == "managed":
+        return "That is a policy of this machine"
+    if layer == "flags":
+        return "Leave memoryEnabled=false out of the flags"
     stronger = "" if layer == "local" else f', or say "memoryEnabled": true in {paths["local"]}, which goes before it'
     return f"Take it out of {paths[layer]}{stronger}"
 
@@ -434,9 +427,9 @@ def _refuse(refusal: Refusal, refused: list[Refusal], *, strict: bool) -> None:
 
 
 def _judge(name: str, raw: object, layer: Layer) -> tuple[Option | None, str, Value]:
-    option = next((option for option in OPTIONS if option.name == name), None)
+    option = _BY_NAME.get(name)
     if option is None:
-        return None, f"{_UNKNOWN}{_nearest(name)}", None
+        return None, f"{_UNKNOWN}{_no_such(name)}", None
     if layer == UNTRUSTED and not any(raw is value for value in option.of_project):
         return option, _why_not_of_project(option), None
     if isinstance(raw, str) and layer == "flags":
@@ -470,10 +463,15 @@ def _fault_of_value(option: Option, raw: object) -> str:
     return ""
 
 
-def _nearest(name: str) -> str:
+def _near(name: str, cutoff: float = 0.6) -> list[str]:
+    """The setting of the nearest name, where one is as near."""
     import difflib
 
-    close = difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1)
+    return difflib.get_close_matches(name, list(_BY_NAME), n=1, cutoff=cutoff)
+
+
+def _no_such(name: str) -> str:
+    close = _near(name)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

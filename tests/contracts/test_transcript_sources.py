@@ -20,11 +20,10 @@ from memdir.errors import DiskError
 from memdir.layout import Layout, slug_of
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.sources.claude_code import ClaudeCodeSessions
 from memdir.transcript.sources.codex import CodexSessions
 from memdir.transcript.sources.gemini import GeminiSessions, QwenSessions
 from memdir.transcript.sources.opencode import OpencodeSessions
-from memdir.transcript.sources.source import OwnSessions, TranscriptSource
+from memdir.transcript.sources.source import ClaudeCodeSessions, OwnSessions, TranscriptSource
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock
 

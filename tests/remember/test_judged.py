@@ -22,7 +22,8 @@ NOBODYS = Support(user=0.0, foreign=0.0, assistant=0.0, source=None, is_agreed=F
 def judged(*supports: Support, kind: str = "feedback", said: tuple[Said, ...] = (USER,), is_new: bool = True) -> Judged:
     topic = Topic(f"---\nname: n\ndescription: d\ntype: {kind}\n---\n\nb\n".encode())
     claims = tuple(f"claim {number}" for number in range(len(supports)))
-    return Judged(topic, claims, supports, Evidence(said), False, frozenset(), frozenset(), frozenset(), is_new)
+    evidence = Evidence(said)
+    return Judged(topic, claims, supports, evidence, frozenset(), is_new, tongue=evidence.tongue)
 
 
 def test_an_idea_of_the_assistant_that_nobody_answered_heads_no_memory() -> None:
@@ -50,7 +51,7 @@ def test_what_nobody_else_said_is_his_in_other_words() -> None:
     assert not judged(NOBODYS).is_users, "there must be a hint of it"
     assert not judged(hint, replace(NOBODYS, assistant=0.6)).is_users, "the assistant said it"
     assert not judged(hint, said=(USER, PAGE)).is_users, "it may be of the page"
-    assert replace(judged(hint, said=(USER, PAGE)), is_translated=True).is_users, "in another language nobody can tell"
+    assert replace(judged(hint, said=(USER, PAGE)), tongue="fi").is_users, "in another language nobody can tell"
 
 
 def test_a_fact_is_trusted_as_his_only_where_most_of_it_is_nearer_to_him() -> None:

@@ -19,8 +19,7 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.ledger import Spent
 from memdir.model.model import Model, Reply, Request, Usage
 from memdir.model.scripted import ScriptedModel, Step, calls, says
-from memdir.remember.doc_sources import files_read
-from memdir.remember.magic_docs import MAX_DOCS
+from memdir.remember.magic_docs import MAX_DOCS, files_read
 from memdir.transcript.message import Message, ToolResult, ToolUse, user
 from tests.conftest import Events
 from tests.remember.doc_talk import BODY, CHANGED, DECIDED, DOC, HEAD, ByJob, Chat

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from memdir.errors import DiskError, MemdirError, RemoteError
+from memdir.share.judge import read_local
 from memdir.share.known import KnownTeam
-from memdir.share.local import read_local
 from memdir.share.remote import Delta, Manifest, PushResult, Remote, TeamCaps
 from memdir.store.history import Origin
 from memdir.store.memories import forget_memories

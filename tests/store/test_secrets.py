@@ -510,6 +510,20 @@ def test_a_token_is_found_beneath_two_disguises(outer: str) -> None:
     assert len(thrice) > 10_000 or find_secrets(f"See {thrice} there.")
 
 
+@pytest.mark.parametrize("around", ["`{}`", "<td class=x>{}</td>", "**{}**"])
+def test_encoded_lines_are_found_beneath_markup_around_each(around: str) -> None:
+    """Markup around a word hides nothing, and is passed over for the sake of time; but not around lines of base64."""
+    lines = in_lines(base64.b64encode(f"{github_token()} and so on".encode()).decode().rstrip("="), 20)
+    assert find_secrets("\n".join(["See", *map(around.format, lines.split("\n")), ""]))
+
+
+@pytest.mark.parametrize("mark", ["**", "~~", "<wbr>", "](page)", "~*~", "&shy;", "<b></b>"])
+@pytest.mark.parametrize("at", [4, 5, 12])
+def test_a_token_is_found_wherever_markup_cuts_it(mark: str, at: int) -> None:
+    token = "ya29." + drawn(40)
+    assert find_secrets(f"See {token[:at]}{mark}{token[at:]}."), at
+
+
 @pytest.mark.parametrize("hide", [str, lambda text: text.encode().hex(), DISGUISES["base64"]])
 def test_a_token_is_found_in_the_name_of_a_folder(hide: Callable[[str], str]) -> None:
     key = f"{hide(github_token())}/n.md".replace("=", "")

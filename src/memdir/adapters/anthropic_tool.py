@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
-from memdir.agent.host_files import keeps_pinned
 from memdir.agent.tools.file_tools import as_in_file, numbered
-from memdir.agent.workspace import Workspace
+from memdir.agent.workspace import Workspace, keeps_pinned
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.listing import index_of, manifest, more_than_listed

@@ -84,8 +84,6 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                     yield from (
                         Said(message.id, piece.text, _TRUST[piece.speaker], piece.speaker) for piece in pieces_of(text)
                     )
-                case _:
-                    continue
 
 
 def heard_and_agreed(messages: Sequence[Message]) -> Iterator[Heard]:
@@ -173,7 +171,7 @@ class Evidence:
         statements = [text for piece in own if piece.speaker is Speaker.USER for text in self._statements(piece.text)]
         self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in (*statements, *_texts(own)))
         self._own, self._sentences = _windows(statements), len(statements)
-        self._told = self._own + _windows(text for piece in own for text in sentences_of(piece.text))
+        self._told = self._own + _windows(_texts(own))
         spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
         self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
         low = [piece for piece in said if piece.trust.is_low]
@@ -184,8 +182,8 @@ class Evidence:
         self._foreign = [(piece, tongue, Sentence(text)) for piece, tongue, text in texts[-MAX_SENTENCES:]]
         self._agreements = list(self._find_agreements())
         self.has_agreement = any(one.agrees for one in self._agreements)
-        trusted = [(piece, text) for piece in said if not piece.trust.is_low for text in sentences_of(piece.text)]
-        self._trusted = [(piece, Sentence(text)) for piece, text in trusted]
+        trusted = [piece for piece in said if not piece.trust.is_low]
+        self._trusted = [(piece, Sentence(text)) for piece in trusted for text in sentences_of(piece.text)]
         self.support = cache(self._support)  # a draft is judged again when something was cut from it
 
     @property
@@ -254,12 +252,7 @@ class Evidence:
     def _statements(self, text: str) -> list[str]:
         """The sentences that say something and mean it; a question only when it asks for something lasting."""
         found = [(sentence, _meanings(sentence, self.tongue)) for sentence in sentences_of(text)]
-        return [
-            sentence
-            for sentence, meant in found
-            if not (meant & _OPEN and not meant & _ASKED_FOR)
-            and (not sentence.rstrip().endswith(("?", "？")) or meant & _ASKED_FOR)
-        ]
+        return [one for one, meant in found if meant & _ASKED_FOR or not (meant & _OPEN or _is_question(one))]
 
     def _find_agreements(self) -> Iterator[Agreement]:
         """The user's answers to what the assistant has just said, and his words about what he pasted above them."""
@@ -283,7 +276,7 @@ class Agreement:
     def __init__(self, before: Sequence[str], reply: str, tongue: str) -> None:
         found, answer = _cues(reply, tongue), _Answer(reply)
         meant = {cue.meaning for cue in found}
-        asked = before[-1] if before[-1].rstrip().endswith(("?", "？")) else ""
+        asked = before[-1] if _is_question(before[-1]) else ""
         agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
         self._topic = Sentence(reply).terms - agreeing - answer.agreeing
         is_chosen = bool(asked) and (answer.chooses or self._picks(asked, reply))
@@ -351,10 +344,14 @@ def _meanings(text: str, tongue: str) -> frozenset[str]:
 
 def _is_plain(text: str, tongue: str) -> bool:
     """Whether a sentence is said in one's own name and meant."""
-    if text.rstrip().endswith(("?", "？")) or _meanings(text, tongue) & _OPEN or re.search('["“„«「]', text):
+    if _is_question(text) or _meanings(text, tongue) & _OPEN or re.search('["“„«「]', text):
         return False
     head, colon, _ = text.partition(":")
     return not colon or bool(_meanings(head, tongue) & (_ASKED_FOR | {"remember", "self"}))
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip().endswith(("?", "？"))
 
 
 def _texts(pieces: Iterable[Said]) -> list[str]:

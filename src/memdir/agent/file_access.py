@@ -56,13 +56,13 @@ class Files(Protocol):
         ...
 
     async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
-        """Write a file. Returns what was changed about the text on the way, in words; mostly nothing. `is_cut`: all
-        that changes is that a piece was taken out on purpose."""
+        """Write a file; returns what was repaired about its text, in words. `is_cut`: all it does is lose a piece."""
         ...
 
     def meant(self, path: str, cwd: str) -> str:
         """The file that a model means by a path, which may be a near miss."""
-        ...
+        del cwd
+        return path
 
     def walk(self, folder: str) -> Iterator[str]:
         """Every plain file below a folder, in order; hidden ones, links, pipes and devices left out."""
@@ -70,29 +70,23 @@ class Files(Protocol):
 
     def is_draft(self, path: str) -> bool:
         """Whether a file was written or deleted here, and the disk does not know it yet."""
-        ...
-
-
-class DiskFiles:
-    """Files as they are on disk."""
-
-    def is_draft(self, path: str) -> bool:
         del path
         return False
+
+
+class DiskFiles(Files):
+    """Files as they are on disk."""
 
     def read(self, path: str) -> bytes:
         try:
             return read_plain(path, max_bytes=MAX_FILE_BYTES)
-        except NotPlain as error:
-            raise BadMemoryFile(
-                f"{path} cannot be read: {error}", remedy="Name a file; Glob lists what there is"
-            ) from None
-        except TooLarge as error:
-            raise BadMemoryFile(f"{path} cannot be read: {error}", remedy="Search it with Grep") from None
+        except (NotPlain, TooLarge) as error:
+            is_large = isinstance(error, TooLarge)
+            remedy = "Search it with Grep" if is_large else "Name a file; Glob lists what there is"
+            raise BadMemoryFile(f"{path} cannot be read: {error}", remedy=remedy) from None
         except FileNotFoundError:
-            raise MemoryNotFound(
-                f"there is no file {path}", remedy="Check the path; Glob lists what there is"
-            ) from None
+            remedy = "Check the path; Glob lists what there is"
+            raise MemoryNotFound(f"there is no file {path}", remedy=remedy) from None
         except OSError as error:
             raise disk_error(error, "read", path) from error
 
@@ -100,10 +94,6 @@ class DiskFiles:
         del is_cut
         self.write(path, data)
         return ""
-
-    def meant(self, path: str, cwd: str) -> str:
-        del cwd
-        return path
 
     def write(self, path: str, data: bytes) -> None:
         """Put a file there, or its new content; its mode stays, a link to it stays a link."""
@@ -146,7 +136,7 @@ class RecordedFiles(DiskFiles):
 
 
 @dataclass
-class SingleFile:
+class SingleFile(DiskFiles):
     """One file, which reads as `template` while there is none. What is written stays a draft until it is kept."""
 
     path: str
@@ -162,14 +152,9 @@ class SingleFile:
         if self.draft is not None:
             return self.draft
         try:
-            return DiskFiles().read(self.path)
+            return super().read(self.path)
         except MemoryNotFound:
             return self.template
-
-    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
-        del is_cut
-        self.write(path, data)
-        return ""
 
     def meant(self, path: str, cwd: str) -> str:
         """Its bare name means the file at hand."""

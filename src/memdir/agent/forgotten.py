@@ -19,6 +19,7 @@ from memdir.errors import MemdirError
 from memdir.store.gone import Gone, sentences_in
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.language import UNKNOWN, fold, tokens, tongue_of
@@ -62,26 +63,18 @@ def heard_in(messages: Iterable[Message], session: str = "") -> Iterator[Heard]:
             yield Heard(words, said_at(message) or 0.0, (session, message.id), message.is_off)
 
 
+@dataclass(eq=False)
 class _Told:
     """A sentence with its moment, ready to be compared."""
 
-    __slots__ = ("doubt", "heard", "is_learned", "sentence", "time", "tongue")
+    text: str
+    time: float = 0.0
+    heard: Heard | None = None
+    is_learned: bool = False  # a fork took it away, and no person
+    doubt: float = 0.0
 
-    def __init__(
-        self,
-        text: str,
-        time: float = 0.0,
-        heard: Heard | None = None,
-        *,
-        is_learned: bool = False,
-        doubt: float = 0.0,
-    ) -> None:
-        self.doubt = doubt
-        self.sentence = Sentence(text)
-        self.time = time
-        self.heard = heard
-        self.is_learned = is_learned  # a fork took it away, and no person
-        self.tongue = tongue_of(text)
+    def __post_init__(self) -> None:
+        self.sentence, self.tongue = Sentence(self.text), tongue_of(self.text)
 
     @property
     def is_off(self) -> bool:
@@ -90,18 +83,18 @@ class _Told:
     @property
     def is_statement(self) -> bool:
         """Whether it says something, and not that something is to be forgotten; a question asks."""
-        text = self.sentence.text
+        text = self.text
         return not self.is_off and not text.rstrip().endswith(("?", "？")) and not anywhere("forget-rule").search(text)
 
     @property
     def tells_change(self) -> bool:
-        folded = fold(self.sentence.text)
+        folded = fold(self.text)
         return any(cue.meaning == "change" for cue in cues(folded, tokens(folded), self.tongue))
 
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
         if min(len(terms), len(others)) < TELLING:
-            return float(_plain(self.sentence.text) == _plain(other.sentence.text))
+            return float(_plain(self.text) == _plain(other.text))
         is_translated = UNKNOWN not in (self.tongue, other.tongue) and self.tongue != other.tongue
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
@@ -165,7 +158,7 @@ class Forgotten:
             return _words(told) != told.sentence.terms or any(
                 told.sentence.terms <= one.sentence.terms for _, one in near
             )
-        if not any(score >= STANDS and not is_opposite(one.sentence.text, claim) for score, one in near):
+        if not any(score >= STANDS and not is_opposite(one.text, claim) for score, one in near):
             return False
         parts = [_Told(part) for part in parts_of(claim)]
         return len(parts) == 1 or all(self._said_here.nearest(part) >= HALF for part in parts)
@@ -181,7 +174,7 @@ class Forgotten:
         later = (one for one in self._heard.like(told) if one.time > since and not one.is_off)
         return any(
             len(told.sentence.terms & one.sentence.terms) >= NAMED * len(told.sentence.terms)
-            and (one.tells_change or anywhere("forget-rule").search(one.sentence.text))
+            and (one.tells_change or anywhere("forget-rule").search(one.text))
             for one in later
         )
 
@@ -199,8 +192,7 @@ class Forgotten:
         return list(found)
 
     def _comes_back(self, claim: _Told) -> bool | None:
-        """Whether it says again what is gone, rather than something that stands here, and nobody has said so since;
-        None where it says nothing of the kind."""
+        """Whether it says again what is gone and does not stand here, and nobody has said so since; None: nor that."""
         hits = [(near, one) for one in self._gone.like(claim) if (near := claim.nearness(one)) >= SAME]
         hits += self._hits_by_line(claim)
         if not hits:
@@ -232,14 +224,12 @@ class Forgotten:
         return [one for score, one in near if score == best >= SAID]
 
     def _is_older(self, claim: _Told, given_up: Sequence[_Told]) -> bool:
-        """Whether an older word of the user's would take the place of a newer one, or stand beside it with another
-        value."""
-        rivals = [*given_up, *self._rivals_of(claim)]
+        """Whether an older word of the user's would replace a newer one, or stand beside it with another value."""
         older = [one for one in self._sources_of(claim) if not one.is_off]
-        for rival in rivals:
-            taken = [one for one in older if one.time < rival.time and self._is_from(claim, one, rival)]
+        for rival in (*given_up, *self._rivals_of(claim)):
+            is_taken = any(one.time < rival.time and self._is_from(claim, one, rival) for one in older)
             is_meant = self._is_live and self._turned_back(rival.time)
-            if taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
+            if is_taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
                 return True
         return False
 
@@ -289,8 +279,12 @@ class Forgotten:
     @cached_property
     def _living(self) -> dict[str, None]:
         """Every sentence that stands in these stores."""
-        memories = (memory for store in self._stores for memory in store.readable(store.scan(limit=None).headers))
-        return {text: None for memory in memories for text in sentences_in(memory.topic.data)}
+        return {text: None for topic in self._topics for text in sentences_in(topic.data)}
+
+    @cached_property
+    def _topics(self) -> list[Topic]:
+        found = [store.readable(store.scan(limit=None).headers) for store in self._stores]
+        return [memory.topic for some in found for memory in some]
 
     @cached_property
     def _standing(self) -> _ByWord:
@@ -299,9 +293,8 @@ class Forgotten:
     @cached_property
     def _said_here(self) -> _ByWord:
         """What stands here, names too, with a doubt where nobody vouched for it."""
-        memories = (memory for store in self._stores for memory in store.readable(store.scan(limit=None).headers))
         told: dict[str, bool] = {}
-        for topic in (memory.topic for memory in memories):
+        for topic in self._topics:
             for text in filter(None, (topic.name, topic.body, *sentences_in(topic.data))):
                 told[text] = told.get(text, True) and marked_trust(topic).is_low
         for store in self._stores:
@@ -326,8 +319,7 @@ class Forgotten:
 
 
 def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
-    """What people and agents wrote beside the memories: the index, and the newest of the daily logs (K1); and whether
-    nobody vouched for it."""
+    """What was written beside the memories, the index and the newest logs (K1), and whether nobody vouched for it."""
     with suppress(MemdirError, OSError):
         yield store.read_bytes(INDEX_NAME) or b"", False
     yield from ((line.text.encode("utf-8", "replace"), line.trust.is_low) for line in recent_lines(store))

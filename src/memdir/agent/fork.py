@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from memdir.agent.gate import READING, WRITING, Gate
 from memdir.agent.loop import Abort, AgentRun, run_agent
@@ -36,8 +36,7 @@ _TOLD = re.compile(
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to do: the text of its one message, how long it may take, and the facts that the text was rendered
-    from."""
+    """What a fork is to do: the text of its one message, how long it may take, and the facts behind the text."""
 
     text: str  # of its one message
     max_turns: int  # replies it may take
@@ -98,15 +97,8 @@ class ForkReport:
 
     def counts(self) -> dict[str, int | float]:
         """Its cost in figures, for events."""
-        usage = self.usage
-        return {
-            "input": usage.input,
-            "output": usage.output,
-            "cache_read": usage.cache_read,
-            "cache_created": usage.cache_created,
-            "cache_hit_percent": round(usage.hit_percent, 1),
-            "turns": self.run.turns,
-        }
+        more = {"cache_hit_percent": round(self.usage.hit_percent, 1), "turns": self.run.turns}
+        return {**asdict(self.usage), **more}
 
     @property
     def is_complete(self) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from statistics import fmean
 
 from memdir.agent.evidence import (
@@ -75,19 +76,27 @@ class Judged:
     claims: tuple[str, ...]
     supports: tuple[Support, ...]
     evidence: Evidence
-    is_translated: bool
-    reasons: frozenset[str]
-    remarks: frozenset[str]
     known: frozenset[str]  # what stood there before
     is_new: bool
     is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
     tongue: str = UNKNOWN  # of the draft
 
     @property
+    def is_translated(self) -> bool:
+        return self.tongue != self.evidence.tongue
+
+    @property
+    def _both(self) -> list[tuple[str, Support]]:
+        return list(zip(self.claims, self.supports, strict=True))
+
+    @cached_property
+    def _headline(self) -> list[str]:
+        return _headline(self.topic)
+
+    @property
     def _main(self) -> list[Support]:
         """Who carries what the memory is about: its name, and what stands under a label, only go with it."""
-        both = list(zip(self.claims, self.supports, strict=True))
-        return [support for claim, support in both if claim not in self.remarks] or list(self.supports)
+        return [support for claim, support in self._both if claim in self._headline] or list(self.supports)
 
     @property
     def verdict(self) -> Verdict:
@@ -113,11 +122,10 @@ class Judged:
 
     @property
     def is_users_alone(self) -> bool:
-        """Whether nothing of it is nearer to somebody else, so that it may be believed in every project: what was only
-        agreed to, or is unsure, is not."""
+        """Whether nothing of it is nearer to somebody else, only agreed to or unsure: every project may believe it."""
         if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
             return False
-        main = [claim for claim in self.claims if claim not in self.remarks] or list(self.claims)
+        main = [claim for claim in self.claims if claim in self._headline] or list(self.claims)
         main = [claim for claim in main if claim != IN_OWN_WORDS and not self._is_repeated(claim)]
         plain = [self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main]
         if False in plain or (main and True not in plain):
@@ -130,8 +138,8 @@ class Judged:
     @property
     def strange_remarks(self) -> list[str]:
         """What a name, a file's name or a line under a label says and the user does not."""
-        both = zip(self.claims, self.supports, strict=True)
-        return [claim for claim, support in both if claim in self.remarks and self._is_strange(claim, support)]
+        remarks = [(claim, support) for claim, support in self._both if claim not in self._headline]
+        return [claim for claim, support in remarks if self._is_strange(claim, support)]
 
     def _is_strange(self, claim: str, support: Support) -> bool:
         if support.is_denied:
@@ -150,12 +158,12 @@ class Judged:
     @property
     def headline(self) -> str:
         """What the memory is about, in its own words."""
-        return "\n".join(_headline(self.topic))
+        return "\n".join(self._headline)
 
     @property
     def said(self) -> list[str]:
         """The user's own sentences that it was made from."""
-        return self.evidence.said_of(_headline(self.topic), is_translated=self.is_translated)
+        return self.evidence.said_of(self._headline, is_translated=self.is_translated)
 
     @property
     def _leans_to_user(self) -> bool:
@@ -171,8 +179,7 @@ class Judged:
         """Whether it speaks of the user or tells somebody what to do; and an idea of the assistant's is no fact."""
         if self.topic.kind in PERSONAL:
             return True
-        both = zip(self.claims, self.supports, strict=True)
-        if any(is_commanding(claim) for claim, support in both if not support.is_users):
+        if any(is_commanding(claim) for claim, support in self._both if not support.is_users):
             return True
         return not self.evidence.has_foreign and any(support.assistant >= ECHOED for support in self.supports)
 
@@ -195,12 +202,9 @@ class Judged:
     @property
     def planted(self) -> list[str]:
         """The claims that are somebody else's. A reason may tell what others say; it may not command."""
-        foreign = [
-            part
-            for claim, support in zip(self.claims, self.supports, strict=True)
-            for part in self._theirs(claim, support)
-        ]
-        return [claim for claim in foreign if claim not in self.reasons or is_commanding(claim)]
+        foreign = [part for claim, support in self._both for part in self._theirs(claim, support)]
+        reasons = [claim for why in _WHY.findall(self.topic.body) for claim in sentences_of(why)]  # T6
+        return [claim for claim in foreign if claim not in reasons or is_commanding(claim)]
 
     def _theirs(self, claim: str, support: Support) -> list[str]:
         """What of a claim is somebody else's: all of it, or of a rule what was joined to words of the user's."""
@@ -214,15 +218,14 @@ class Judged:
     @property
     def unsaid(self) -> list[str]:
         """What the user did not say, to be told."""
-        both = zip(self.claims, self.supports, strict=True)
-        return self.planted or self.denied or [claim for claim, one in both if not one.is_users] or list(self.claims)
+        strange = [claim for claim, one in self._both if not one.is_users]
+        return self.planted or self.denied or strange or list(self.claims)
 
     @property
     def denied(self) -> list[str]:
         """The claims of which the user said the opposite; what only names a thing denies nothing."""
-        both = zip(self.claims, self.supports, strict=True)
         named = sentences_of(f"{_named(self.topic.name)}\n{self.topic.description}")
-        denied = (claim for claim, one in both if one.is_denied and len(Sentence(claim).terms) >= TELLING_TERMS)
+        denied = (claim for claim, one in self._both if one.is_denied and len(Sentence(claim).terms) >= TELLING_TERMS)
         return [claim for claim in denied if claim not in named or claim in self.topic.body or is_commanding(claim)]
 
     def _is_free_rendering(self) -> bool:
@@ -242,28 +245,22 @@ def judge(
     file_name: str = "",
     stands: Callable[[str], bool] | None = None,
 ) -> Judged:
-    """Ask the conversation about everything that a draft adds to what stood there, and `stands` nowhere else. What a
-    new file is called says something too."""
+    """Ask the conversation about all that a draft adds, the name of a new file too, and that `stands` nowhere else."""
     known = frozenset(claims_of(before)) if before else frozenset()
     all_claims = claims_of(topic, "" if before else file_name)
     said_before = frozenset(map(_bare, known))  # also what is told of the past now, with other marks around it
     claims = tuple(one for one in all_claims if _bare(one) not in said_before and not (stands and stands(one)))
     tongue = tongue_of(" ".join(claims))
     supports = tuple(evidence.support(claim, topic.kind, tongue) for claim in claims)
-    reasons = frozenset(claim for why in _WHY.findall(topic.body) for claim in sentences_of(why))  # T6
-    remarks = frozenset(all_claims) - frozenset(_headline(topic))
-    said = (topic, claims, supports, evidence, tongue != evidence.tongue)
-    return Judged(*said, reasons, remarks, known, before is None, tongue=tongue)
+    return Judged(topic, claims, supports, evidence, known, before is None, tongue=tongue)
 
 
 def without_planted(judged: Judged) -> Topic:
     """A memory of the user's without what somebody else put into its body, and without the opposite of what the user
     said. Where nothing of it is his, there is nothing to save; where its headline is somebody else's, it
     is that memory and stays as it is."""
-    topic, planted = judged.topic, judged.planted
-    if topic.kind in FACTUAL or not any(support.is_users for support in judged.supports):
-        return without(topic, judged.denied) if judged.denied else topic
-    return without(topic, [*planted, *judged.denied])
+    is_his = judged.topic.kind not in FACTUAL and any(support.is_users for support in judged.supports)
+    return without(judged.topic, [*(judged.planted if is_his else ()), *judged.denied])
 
 
 def without(topic: Topic, claims: Sequence[str]) -> Topic:
@@ -296,9 +293,8 @@ def is_commanding(claim: str) -> bool:
     """Whether a sentence tells somebody what to do, or what the user wants."""
     folded = fold(claim)
     found = cues(folded, tokens(folded), language(folded))
-    if any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found):
-        return True
-    return _OF_THE_USER.search(claim) is not None
+    is_command = any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found)
+    return is_command or _OF_THE_USER.search(claim) is not None
 
 
 def _headline(topic: Topic) -> list[str]:
@@ -307,8 +303,7 @@ def _headline(topic: Topic) -> list[str]:
 
 
 def claims_of(topic: Topic, file_name: str = "") -> list[str]:
-    """All that a memory says. Its name, and that of its file, say the same as the rest in short; what they say more is
-    a claim of its own."""
+    """All that a memory says; what its name, or that of its file, says more than the rest is a claim of its own."""
     rest = f"{topic.description}\n{_LABEL.sub(chr(10), topic.body)}"
     words, stem = Sentence(rest).terms, file_name.rpartition("/")[2].removesuffix(".md").partition("_")
     called = [part.strip(" ,;:–—-") for part in parts_of(_named(topic.name)) if _says_more(part, words)]
@@ -337,8 +332,7 @@ def _named(name: str) -> str:
 
 
 def doubtful(stores: Sequence[MemoryStore]) -> Iterator[Said]:
-    """What memories and lines of logs say that are of low trust: written again, by whatever way the fork came to read
-    them, it gains none (L4)."""
+    """What memories and log lines of low trust say: written again, however a fork came to read it, it gains none."""
     for store in stores:
         headers = store.scan(limit=None).headers
         marked = (header for header in headers if trust_in(header, store.scope, header.key).is_low)

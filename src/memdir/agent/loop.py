@@ -53,8 +53,7 @@ class Abort:
         signal = asyncio.ensure_future(given.wait())
         self._guarded.add(given)
         try:
-            if self.is_set:
-                raise Aborted(self.reason)
+            self.check()
             await asyncio.wait((task, signal), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from memdir.agent.file_access import DiskFiles, walking_order
+from memdir.agent.file_access import DiskFiles, RecordedFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFound, PathEscape
 from memdir.store.form import deletion_in, well_formed
@@ -187,15 +187,12 @@ class Workspace:
         known = self._apart.get(draft.path, "")
         earlier = self.drafts.get(draft.store.path_of(known)) if known else None
         if earlier is None or earlier.after is None or is_another(Topic(earlier.after), topic):
-            known = self._apart[draft.path] = self._free_key(draft, topic)
+            stem = draft.key[: draft.key.rfind("/") + 1] + file_stem(topic.name, str(topic.kind or ""))
+            known = self._apart[draft.path] = free_key(stem, lambda key: self._is_taken(draft.store.path_of(key)))
         return known
 
-    def _free_key(self, draft: Draft, topic: Topic) -> str:
-        folder = draft.key[: draft.key.rfind("/") + 1]
-        stem = file_stem(topic.name, str(topic.kind or ""))
-        return free_key(
-            folder + stem, lambda key: os.path.lexists(path := draft.store.path_of(key)) or self.is_draft(path)
-        )
+    def _is_taken(self, path: str) -> bool:
+        return os.path.lexists(path) or self.is_draft(path)
 
     def keep_lines(self) -> None:
         """Give every changed memory back what it lost, unless another draft says it now."""
@@ -213,10 +210,9 @@ class Workspace:
         there, is_taken = store.path_of(draft.key), store.read_bytes(draft.key) is not None
         if is_taken and there not in self.drafts:
             if written not in self.refused:
-                self.refused[written] = (
-                    f"{there} is a memory of that name. Read it, then Edit it there if it is the same"
-                )
-                raise BadMemoryFile(self.refused[written], remedy="Else write this again, under another name")
+                told = f"{there} is a memory of that name. Read it, then Edit it there if it is the same"
+                self.refused[written] = told
+                raise BadMemoryFile(told, remedy="Else write this again, under another name")
             stem = draft.key.removesuffix(".md")
             draft = replace(draft, key=free_key(stem, lambda key: store.read_bytes(key) is not None))
         self._elsewhere[written] = store.path_of(draft.key)
@@ -268,8 +264,7 @@ class Workspace:
         return keys
 
     def drop_repeated(self) -> None:
-        """Give up new memories that say only what somebody else wrote into new files meanwhile: what two learn from one
-        conversation at a time is written once."""
+        """Give up new memories that say only what somebody else wrote into new files meanwhile: it is written once."""
         for path, draft in list(self.drafts.items()):
             if draft.before is None and draft.after and not is_index(draft.key):
                 root = draft.store.root
@@ -440,3 +435,44 @@ def _with_ending(path: str) -> str:
     if ending.lower() in (".md", ".markdown", ".mdx"):
         return os.path.join(folder, stem + ".md")
     return path if os.path.isdir(path) or (ending[1:].isalpha() and ending) else path + ".md"
+
+
+@dataclass(frozen=True)
+class HostFiles(RecordedFiles):
+    """The files of a host's main agent: what it writes into a memory directory goes through the store, with its form,
+    its refusals and its history (S6, S14, S15); the rest to disk, what was there before kept beside the transcript."""
+
+    stores: Callable[[], Sequence[MemoryStore]]  # whose folders hold memories
+    origin: Origin  # whom the history names for what is written there
+    log: Callable[[MemoryStore, str, bytes, Origin], str] | None = None  # takes what goes into one, if one is kept
+    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file after the other
+
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
+        stores = self.stores()
+        if not any(is_inside(path, store.root) for store in stores):
+            return await super().put(path, data)
+        async with self._in_turn:
+            return await asyncio.to_thread(self._remember, stores, path, data, is_cut=is_cut)
+
+    def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool) -> str:
+        files = Workspace(stores, rule=keeps_pinned)
+        store, key = files.locate(path)
+        if log_day(key):
+            if self.log is None:
+                raise BadMemoryFile(f"{key} is a daily log, and none is kept here", remedy="Write a memory instead")
+            return self.log(store, key, data, self.origin)
+        told = files.write(path, data, is_cut=is_cut)
+        files.drafts = {place: self._weighed(draft) for place, draft in files.drafts.items()}
+        files.commit(self.origin, f"write {os.path.basename(path)}")
+        return told
+
+    def _weighed(self, draft: Draft) -> Draft:
+        """A draft in its form, as it will be kept: whom a person speaks to is taken at its word."""
+        return draft
+
+
+def keeps_pinned(_files: Workspace, draft: Draft) -> Ruling:
+    """The rule of who writes one file at a time for a model: what a person pinned stays."""
+    if draft.before is not None and Topic(draft.before).is_pinned:
+        return Ruling(f"{draft.key} is pinned by a person and stays as it is")
+    return Ruling()

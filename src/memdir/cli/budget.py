@@ -3,6 +3,8 @@ day, job, project and model. Money is estimated by list price; your own prices g
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from memdir.errors import UsageError
 from memdir.text.words import counted
 
@@ -28,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.model.budget import Caps, midnight
-    from memdir.model.ledger import Ledger, day_of, sums
+    from memdir.model.budget import Caps, Prices, midnight
+    from memdir.model.ledger import Ledger, day_of, sums, total
 
     if not 1 <= options.days <= MAX_DAYS:
         raise UsageError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")
@@ -44,86 +46,75 @@ def run(options: argparse.Namespace, context: Context) -> int:
         "model": lambda spent: spent.model,
     }
     groups = {name: sums(spents, key) for name, key in keys.items()}
-    page = _BudgetPage(days, spents, groups, Caps.of(memory.settings), memory.layout.slug)
+    today = [spent for spent in spents if day_of(spent.time) == days[-1]]
+    here = total(spent for spent in today if spent.project == memory.layout.slug)
+    page = _BudgetPage(days, groups, Caps.of(memory.settings), total(spents), total(today), here, Prices().date)
     if options.json:
         return context.print_json(page.plain())
     page.print(context.terminal)
     return 0
 
 
+@dataclass(frozen=True)
 class _BudgetPage:
     """Everything the command shows."""
 
-    def __init__(
-        self,
-        days: Sequence[str],
-        spents: Sequence[Spent],
-        groups: Mapping[str, Mapping[str, Sum]],
-        caps: Caps,
-        project: str,
-    ) -> None:
-        from memdir.model.budget import Prices
-        from memdir.model.ledger import Sum, sums, total
-
-        self._days = days
-        self._groups = groups
-        self._caps = caps
-        today = [spent for spent in spents if spent.time and _is_of(spent, days[-1])]
-        self._total = total(spents)
-        self._today = total(today)
-        self._here = sums(today, lambda spent: spent.project).get(project, Sum())
-        self._priced_at = Prices().date
+    days: Sequence[str]
+    groups: Mapping[str, Mapping[str, Sum]]
+    caps: Caps
+    total: Sum
+    today: Sum
+    here: Sum
+    priced_at: str
 
     def print(self, terminal: Terminal) -> None:
         terminal.line(f"{terminal.bold('today')}  {self._told_today()}")
         terminal.line()
-        if not self._total.calls:
-            terminal.line(f"No background work in the last {counted(len(self._days), 'day')}.")
+        if not self.total.calls:
+            terminal.line(f"No background work in the last {counted(len(self.days), 'day')}.")
             return
-        for name, groups in self._groups.items():
+        for name, groups in self.groups.items():
             rows = self._days_with_bars() if name == "day" else [[key, *_cells(sum_)] for key, sum_ in groups.items()]
             headers, *cells = _aligned([[name, *_HEADERS, *([""] if name == "day" else [])], *rows])
             terminal.table(cells, headers=headers)
             terminal.line()
-        terminal.line(f"{terminal.bold('in all')}  {_told(self._total)}; list prices of {self._priced_at}")
+        terminal.line(f"{terminal.bold('in all')}  {_told(self.total)}; list prices of {self.priced_at}")
 
     def _told_today(self) -> str:
-        caps = self._caps
-        return " · ".join(
-            (
-                f"{self._today.tokens:,}{_of(caps.tokens_per_day)} tokens",
-                f"this project {self._here.tokens:,}{_of(caps.tokens_per_project)}",
-                f"${self._today.money:.2f}" + (f" of ${caps.money_per_day:.2f}" if caps.money_per_day else ""),
-            )
+        caps = self.caps
+        tokens = f"{self.today.tokens:,}{_of(caps.tokens_per_day)} tokens"
+        here = f"this project {self.here.tokens:,}{_of(caps.tokens_per_project)}"
+        return f"{tokens} · {here} · ${self.today.money:.2f}" + (
+            f" of ${caps.money_per_day:.2f}" if caps.money_per_day else ""
         )
 
     def _days_with_bars(self) -> list[list[str]]:
-        by_day = self._groups["day"]
+        by_day = self.groups["day"]
         most = max(found.tokens for found in by_day.values()) or 1
         nothing = [""] * (len(_HEADERS) + 1)
         return [
             [day, *([*_cells(by_day[day]), bar(by_day[day].tokens / most)] if day in by_day else nothing)]
-            for day in self._days
+            for day in self.days
         ]
 
     def plain(self) -> dict[str, object]:
-        caps = self._caps
+        caps = self.caps
+        groups = {**self.groups, "day": dict(sorted(self.groups["day"].items()))}
         return {
-            "days": len(self._days),
-            "since": self._days[0],
-            "pricesOf": self._priced_at,
+            "days": len(self.days),
+            "since": self.days[0],
+            "pricesOf": self.priced_at,
             "caps": {
                 "tokensPerDay": caps.tokens_per_day,
                 "tokensPerProject": caps.tokens_per_project,
                 "moneyPerDay": caps.money_per_day,
             },
-            "today": _plain(self._today),
-            "todayThisProject": _plain(self._here),
-            "total": _plain(self._total),
-            "byDay": [{"day": day, **_plain(found)} for day, found in sorted(self._groups["day"].items())],
+            "today": _plain(self.today),
+            "todayThisProject": _plain(self.here),
+            "total": _plain(self.total),
             **{
-                f"by{name.capitalize()}": [{name: key, **_plain(found)} for key, found in self._groups[name].items()]
-                for name in ("job", "project", "model")
+                f"by{name.capitalize()}": [{name: key, **_plain(found)} for key, found in some.items()]
+                for name, some in groups.items()
             },
         }
 
@@ -132,12 +123,6 @@ def bar(share: float) -> str:
     """A bar for a share of the largest; whatever is more than nothing is seen."""
     eighths = max(1, round(share * CHART_COLUMNS * 8)) if share > 0 else 0
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def _is_of(spent: Spent, day: str) -> bool:
-    from memdir.model.ledger import day_of
-
-    return day_of(spent.time) == day
 
 
 def _of(cap: int) -> str:

@@ -141,7 +141,7 @@ class EditSettings:
     def run(self, options: argparse.Namespace, context: Context) -> int:
         import os
 
-        from memdir.cli.edit import run_editor
+        from memdir.cli.memories import run_editor
 
         context.tolerate_settings()
         path = _files(context)[options.layer]

@@ -264,9 +264,7 @@ class Context:
         is_seen = sys.stdin.isatty() and sys.stdout.isatty() and not self._options.json
         is_open = settings.model_provider == "auto" and settings.origins.get("model.provider", "user") == "user"
         if is_seen and is_open:  # and what they choose would be in force
-            from memdir.cli.which_model import ask_which_model
-
-            ask_which_model(self)
+            _ask_which_model(self)
         return self.memory
 
     def _tell_adoption(self, adoption: Adoption | None) -> None:
@@ -347,3 +345,34 @@ def _is_left_waiting(place: Place) -> bool:
         return is_left_waiting(place)
     except MemdirError:
         return True  # it cannot be looked at, so nobody has recorded it
+
+
+def _ask_which_model(context: Context) -> None:
+    """Ask a person, once, which model may serve: a key in the environment is an offer, never a choice. The answer is
+    kept in their own settings; nothing is asked where only the built-in model is at hand."""
+    from memdir.model.choose import DEFAULT_MODELS, offers
+    from memdir.settings import settings_files
+    from memdir.settings_file import put_setting
+
+    memory, terminal = context.memory, context.terminal
+    offered = offers(memory.settings, memory.environment)
+    if not offered:
+        return
+    choices = ["builtin", *offered]
+    terminal.line("Which model may learn, recall and dream in the background?")
+    terminal.line("  1  the built-in one, on this machine: nothing is sent and nothing is paid")
+    for number, provider in enumerate(offered, 2):
+        name = memory.settings.model_name or DEFAULT_MODELS[provider]
+        terminal.line(
+            clean(f"  {number}  {name} by {provider}{offered[provider]}: what you say is sent there, and paid")
+        )
+    answer = context.answer("Choose, or press Enter for 1: ") or "1"
+    while answer not in choices:
+        if answer.isdecimal() and 0 < int(answer) <= len(choices):
+            answer = choices[int(answer) - 1]
+        else:
+            answer = context.answer(f"A number from 1 to {len(choices)}, or Ctrl-C: ") or "1"
+    path = settings_files(memory.environment, memory.layout)["user"]
+    put_setting(path, "model.provider", answer)
+    context.note(f"model.provider is {answer} in {path}; `memdir config set model.provider …` changes it")
+    context.reopened()

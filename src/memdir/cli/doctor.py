@@ -34,7 +34,9 @@ def run(options: argparse.Namespace, context: Context) -> int:
     done = repair(store) if options.fix else []
     diagnosis = examine(context.memory, store)
     if options.json:
-        context.print_json(_plain(diagnosis, done))
+        verdict, findings = diagnosis.verdict, [_plain_finding(finding) for finding in diagnosis.findings]
+        told = {"healthy": verdict == "healthy", "verdict": verdict, "memories": diagnosis.memories}
+        context.print_json({**told, "model": diagnosis.model, "repaired": done, "findings": findings})
     else:
         _print(diagnosis, done, context)
     return 1 if diagnosis.needs_attention else 0
@@ -60,17 +62,6 @@ def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:
     terminal.line(
         f"{counted(diagnosis.memories, 'memory', 'memories')} looked at: {verdict}{f' ({told})' if told else ''}"
     )
-
-
-def _plain(diagnosis: Diagnosis, done: list[str]) -> dict[str, object]:
-    return {
-        "healthy": diagnosis.verdict == "healthy",
-        "verdict": diagnosis.verdict,
-        "memories": diagnosis.memories,
-        "model": diagnosis.model,
-        "repaired": done,
-        "findings": [_plain_finding(finding) for finding in diagnosis.findings],
-    }
 
 
 def _plain_finding(finding: Finding) -> dict[str, object]:

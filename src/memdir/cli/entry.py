@@ -82,7 +82,8 @@ def _hook(words: list[str], *, is_process: bool) -> int:
 
 def _main(words: list[str]) -> int:
     if words == ["mcp"]:  # a client waits for it, and has no options
-        return _serve_mcp()
+        __import__("memdir.mcp_server.stdio")  # surfaces do not import each other
+        return int(sys.modules["memdir.mcp_server.stdio"].serve())
     before, words = split_at_command(words)
     if before and not words:
         from memdir.errors import UsageError
@@ -99,11 +100,6 @@ def _main(words: list[str]) -> int:
         print(_overview_for_programs() if as_json else _overview(), end="")
         return 0
     return _run(words[0], words[1:], before)
-
-
-def _serve_mcp() -> int:
-    __import__("memdir.mcp_server.stdio")  # surfaces do not import each other
-    return int(sys.modules["memdir.mcp_server.stdio"].serve())
 
 
 def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:

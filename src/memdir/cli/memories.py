@@ -1,11 +1,17 @@
-"""Memories as they are: all of them in a table, one of them whole, one of them gone."""
+"""Memories one by one: written, listed, shown, changed in an editor, forgotten, moved."""
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
-from memdir.cli.context import TYPES, add_limit, add_scope
+from memdir.cli.context import TYPES, add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
+from memdir.disk.plain_file import read_if_plain, read_plain, reason_of
+from memdir.disk.programs import find_program
+from memdir.errors import BadMemoryFile, EditConflict, MemdirError
+from memdir.store.scan import MAX_MEMORY_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +19,66 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.store.scan import Header
+
+
+class Remember:
+    """Write a memory: one Markdown file with a name, a description and a type, and its line in the index."""
+
+    EXAMPLES = (
+        'memdir remember "Deploys are frozen until 2026-12-01, the auditors are in the house"',
+        'memdir remember "Never mock the database" --type feedback --name "Real database in tests"',
+        'memdir remember "I have run databases for ten years; React is new to me" --scope user',
+        "cat note.txt | memdir remember -",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("words", metavar="TEXT", nargs="*", help="what to remember; - reads it from standard input")
+        parser.add_argument(
+            "--type", choices=TYPES, metavar="TYPE", help=f"its kind: {', '.join(TYPES)} (default: guessed)"
+        )
+        parser.add_argument("--name", default="", help="a short title (default: the first words)")
+        parser.add_argument("--description", default="", help="one line to find it by (default: the first sentence)")
+        parser.add_argument(
+            "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
+        )
+        parser.add_argument("--anyway", action="store_true", help="keep it although the code tells it")
+        add_scope(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        text = text_of(options.words, max_bytes=MAX_MEMORY_BYTES, what="remember")
+        if not options.anyway and len(text) <= MAX_MEMORY_BYTES:  # a longer one is refused below
+            _require_news(text, context)
+        added = context.start().add(
+            text,
+            options.type,
+            name=options.name,
+            description=options.description,
+            scope=options.scope,
+            allow_secret=options.allow_secret,
+        )
+        memory, kind = added.memory, str(added.memory.topic.kind)
+        if options.json:
+            return context.print_json({"file": memory.key, "path": memory.path, "type": kind, "new": added.is_new})
+        terminal, verb = context.terminal, "Remembered" if added.is_new else "Already remembered"
+        guessed = "" if options.type else terminal.dim("  (type guessed; --type sets it)")
+        terminal.line(f"{terminal.bold(verb)} {terminal.type_word(kind)} {clean(memory.key)}{guessed}")
+        terminal.verbatim(terminal.dim(clean(memory.path)))
+        return 0
+
+
+def _require_news(text: str, context: Context) -> None:
+    """What reading the code tells as well is not kept: it would only grow old. What it does not tell is asked for."""
+    from datetime import datetime
+
+    from memdir.model.builtin.extract.eyes import notice
+
+    memory = context.require_enabled()
+    now = datetime.fromtimestamp(memory.clock()).astimezone()
+    if notice(text, now, project=memory.layout.work_tree).is_derivable:
+        raise BadMemoryFile(
+            "that can be read in the code, which stays right when it changes; nothing was written",
+            remedy="What about it is surprising, or not to be seen there? Remember that instead (--anyway keeps this)",
+        )
 
 
 class List:
@@ -174,3 +240,98 @@ class Move:
             terminal.line(f"{verb} {clean(one.file_before)}: it is {whose}{name}")
         terminal.line(terminal.dim("" if options.dry_run else "  `memdir undo` takes it back in both places"))
         return 0
+
+
+class EditMemory:
+    """Change a memory in your editor ($VISUAL or $EDITOR). It is checked on saving: a file that is no memory is not
+    taken, and your text is kept. What others changed meanwhile is merged in."""
+
+    EXAMPLES = ("memdir edit mocks", "EDITOR='code --wait' memdir edit feedback_no_mocks.md")
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
+        parser.add_argument(
+            "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
+        )
+        add_scope(parser)
+
+    def run(self, options: argparse.Namespace, context: Context) -> int:
+        from memdir.store.history import Origin
+        from memdir.store.memories import find_key, save_memory
+
+        store = context.store(for_writing=True)
+        key = find_key(store, options.memory)
+        before = store.read(key).topic.data
+        draft = store.keep_draft(key, before)
+        origin = Origin("cli", trust="user")
+        try:
+            while (after := _edited(draft, context)) != before:
+                try:
+                    save_memory(store, key, after, origin=origin, base=before, allow_secret=options.allow_secret)
+                    break
+                except (BadMemoryFile, EditConflict) as error:
+                    if not _wants_another_try(error, context):
+                        raise _with_draft(error, draft) from error
+        except BaseException:
+            if read_if_plain(draft, MAX_MEMORY_BYTES) == before:
+                os.unlink(draft)  # there is nothing in it to be missed
+            raise
+        os.unlink(draft)
+        if options.json:
+            return context.print_json({"file": key, "changed": after != before})
+        if after == before:
+            context.terminal.line("Nothing changed.")
+        else:
+            how = "  (`memdir diff` shows the change, `memdir undo` takes it back)"
+            undo = how if store.history.is_readable else ""
+            context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{undo}")
+        return 0
+
+
+def _with_draft(error: MemdirError, draft: str) -> MemdirError:
+    """The same error, which also says where the text is."""
+    error.remedy = ". ".join(filter(None, (error.remedy, f"Your text is kept in {draft}")))
+    return error
+
+
+def _edited(draft: str, context: Context) -> bytes:
+    before = read_if_plain(draft, MAX_MEMORY_BYTES)
+    try:
+        run_editor(draft, context)
+    except MemdirError as error:
+        raise error if read_if_plain(draft, MAX_MEMORY_BYTES) == before else _with_draft(error, draft) from None
+    try:
+        return read_plain(draft, max_bytes=MAX_MEMORY_BYTES)
+    except OSError as error:
+        raise BadMemoryFile(f"{draft} cannot be saved as a memory: {reason_of(error)}") from error
+
+
+def run_editor(path: str, context: Context) -> None:
+    """Let a person change a file; MemdirError when the editor does not start, or says that it failed."""
+    import shlex
+    import subprocess
+
+    try:
+        command = shlex.split(context.environment.editor) or ["vi"]
+    except ValueError as error:
+        told = f"EDITOR={context.environment.editor} is no command: {error}"
+        raise MemdirError(told, remedy="Set EDITOR to a command, quotes closed") from error
+    program = command[0] if os.path.dirname(command[0]) else find_program(command[0])
+    try:
+        if not program:
+            raise FileNotFoundError(errno.ENOENT, "")
+        status = subprocess.run([program, *command[1:], path], check=False).returncode
+    except OSError as error:
+        raise MemdirError(
+            f"the editor {command[0]} cannot be started: {os.strerror(error.errno or 0)}",
+            remedy="Set EDITOR to a command that is installed",
+        ) from error
+    if status != 0:
+        raise MemdirError(f"the editor {command[0]} ended with status {status}, so nothing was saved")
+
+
+def _wants_another_try(error: MemdirError, context: Context) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    print(f"memdir: {clean(str(error))}", file=sys.stderr)
+    return context.ask("Open the editor again? [Y/n] ", otherwise=True)

@@ -39,22 +39,20 @@ class Search:
         if options.sessions:
             return SearchSessions().run(options, context)
         query = text_of(options.words, max_bytes=MAX_QUERY_BYTES, what="search")
+        memory = context.require_enabled()
         with context.progress("indexing memories") as on_progress:
-            matches = context.require_enabled().search(
-                query, limit=options.limit, scope=options.scope, on_progress=on_progress
-            )
+            found = memory.search(query, limit=options.limit, scope=options.scope, on_progress=on_progress)
         if options.json:
-            context.print_json({"query": query, "matches": [_plain_match(match, context) for match in matches]})
-        for match in () if options.json else matches:
-            _print_match(match, query.split(), context)
-        if not matches and not options.json:
+            context.print_json({"query": query, "matches": [_plain_match(match, context) for match in found]})
+        elif not found:
             context.terminal.line(f"No memory holds {clean(query)!r}.")
-        return 0 if matches else 1
+        for match in () if options.json else found:
+            _print_match(match, query.split(), context)
+        return 0 if found else 1
 
 
 def _print_match(match: Match, words: list[str], context: Context) -> None:
-    terminal = context.terminal
-    words = [*words, *match.forms]
+    terminal, words = context.terminal, [*words, *match.forms]
     kind = str(match.topic.kind or "-")
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
     is_teams = "team" in (match.scope, match.key[:4])
@@ -88,10 +86,10 @@ class SearchSessions:
         hits = searched.search(query, limit=options.limit, now=memory.clock())
         if options.json:
             context.print_json({"query": query, "matches": [_plain_hit(hit) for hit in hits]})
+        elif not hits:
+            context.terminal.line(f"No conversation or daily log has anything like {clean(query)!r}.")
         for hit in () if options.json else hits:
             _print_hit(hit, query.split(), context)
-        if not hits and not options.json:
-            context.terminal.line(f"No conversation or daily log has anything like {clean(query)!r}.")
         return 0 if hits else 1
 
 

@@ -8,9 +8,9 @@ import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
 
 READ_BYTES = 1 << 16  # what a pipe holds
+REAP_SECONDS = 5.0  # a killed process is gone in milliseconds, unless it left its group or a disk hangs
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,14 @@ class ChildResult:
     output: bytes
     errors: bytes
     is_cut: bool
+
+
+class ChildTimeout(TimeoutError):
+    """A program took too long and was stopped; `output` is what it had said."""
+
+    def __init__(self, output: bytes) -> None:
+        super().__init__("it took too long")
+        self.output = output
 
 
 class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
@@ -44,7 +52,7 @@ async def run_child(
     timeout_seconds: float,
     max_output_bytes: int,
 ) -> ChildResult:
-    """Run a program to its end. TimeoutError after the limit; OSError when it cannot be started; may be cancelled."""
+    """Run a program to its end. ChildTimeout after the limit; OSError when it cannot be started; may be cancelled."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: _Protocol(limit=READ_BYTES, loop=loop),
@@ -57,16 +65,20 @@ async def run_child(
         start_new_session=True,  # so that its children can be stopped with it
     )
     process = asyncio.subprocess.Process(transport, protocol, loop)
+    output, errors = bytearray(), bytearray()
     try:
         async with asyncio.timeout(timeout_seconds), asyncio.TaskGroup() as group:
-            group.create_task(_feed(process, stdin))
-            pipes = [group.create_task(_read(process, pipe, max_output_bytes)) for pipe in ("stdout", "stderr")]
-            group.create_task(_wait(process, protocol))
+            pipes = ((process.stdout, output), (process.stderr, errors))
+            work = [group.create_task(_read(process, *pipe, max_output_bytes)) for pipe in pipes]
+            work.append(group.create_task(_feed(process, stdin)))
+            group.create_task(_wait(process, protocol, work))
+    except TimeoutError:
+        raise ChildTimeout(bytes(output[:max_output_bytes])) from None
     finally:
         await _end(process, transport)
-    output, errors = (pipe.result() for pipe in pipes)
     is_cut = max(len(output), len(errors)) > max_output_bytes
-    return ChildResult(process.returncode, output[:max_output_bytes], errors[:max_output_bytes], is_cut)
+    said, complained = (bytes(pipe[:max_output_bytes]) for pipe in (output, errors))
+    return ChildResult(process.returncode, said, complained, is_cut)
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
@@ -79,19 +91,18 @@ async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
         await pipe.wait_closed()
 
 
-async def _read(process: asyncio.subprocess.Process, name: Literal["stdout", "stderr"], limit: int) -> bytes:
+async def _read(
+    process: asyncio.subprocess.Process, pipe: asyncio.StreamReader | None, data: bytearray, limit: int
+) -> None:
     """All of it, or one byte more than the limit; a program that prints more than that is stopped.
 
     What is left in the pipe is taken out all the same: asyncio sees no end of a program whose output nobody reads.
     """
-    pipe = process.stdout if name == "stdout" else process.stderr
     assert pipe is not None
-    data = bytearray()
     while chunk := await pipe.read(READ_BYTES):
         data += chunk[: max(0, limit + 1 - len(data))]
         if len(data) > limit:
             _kill(process)
-    return bytes(data)
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
@@ -99,10 +110,14 @@ def _kill(process: asyncio.subprocess.Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _wait(process: asyncio.subprocess.Process, protocol: _Protocol) -> None:
-    """Its end, which is the end of what it left running, too: that would hold the pipes open."""
+async def _wait(process: asyncio.subprocess.Process, protocol: _Protocol, work: list[asyncio.Task[None]]) -> None:
+    """Its end, which is the end of what it left running, too: that would hold the pipes open, as what left its group
+    goes on doing."""
     await protocol.exited.wait()
     _kill(process)
+    await asyncio.wait(work, timeout=REAP_SECONDS)
+    for task in work:
+        task.cancel()
 
 
 async def _end(process: asyncio.subprocess.Process, transport: asyncio.SubprocessTransport) -> None:

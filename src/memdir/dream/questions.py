@@ -100,7 +100,7 @@ class Questions:
         return changed
 
     def _join(self, question: OpenQuestion, answer: Answer) -> tuple[str, ...]:
-        from memdir.model.builtin.dream.join import joined
+        from memdir.model.builtin.dream.settle import joined
 
         keys = question.older, question.newer
         with self._store.changing(Origin("review", trust="user"), f"review: {keys[1]} joins {keys[0]}") as change:

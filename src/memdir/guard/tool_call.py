@@ -39,34 +39,18 @@ class TooMuch(ValueError):
     """A call gives more than can be looked at in time."""
 
 
-class _ShellText:
-    """What a shell is given, read once for all guards."""
-
-    __slots__ = ("_commands", "plain", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.plain = text.replace("\\\n", "").replace("'", "").replace('"', "").replace("\\", "")
-        self._commands: list[ShellCommand] | None = None
-
-    @property
-    def commands(self) -> list[ShellCommand]:
-        if self._commands is None:
-            self._commands = list(commands_in(self.text))
-        return self._commands
-
-
 class ToolCall:
     """One call: the tool's name and what it is given. Paths begin in `cwd`; `root` is the project's folder."""
 
-    __slots__ = ("_given", "_lines", "_places", "cwd", "name", "root")
+    __slots__ = ("_commands", "_given", "_lines", "_places", "cwd", "name", "root")
 
     def __init__(self, name: str, given: object, *, cwd: str = "", root: str = "") -> None:
         self.name = name.strip().lower()
         self._given = given if isinstance(given, dict) else {"command": given}
         self.cwd = cwd or root
         self.root = root
-        self._lines: list[_ShellText] | None = None
+        self._lines: list[tuple[str, str]] | None = None  # what a shell is given, and that without quotes
+        self._commands: dict[str, list[ShellCommand]] = {}  # of each of these, read once for all guards
         self._places: dict[str, tuple[str, ...]] = {}
 
     def may_breach(self, tool: str) -> bool:
@@ -92,9 +76,10 @@ class ToolCall:
             return _stands_in(pattern or "*", self._written())
         if kind == "web":
             return self._kind == "web" and (not pattern or _stands_in(pattern, self._texts()))
-        paths = [*self._named(), *self._patched()] if kind == "write" else list(self._named())
-        touches = paths if self._kind == kind else list(self._patched()) if kind == "write" else []
-        return any(self._leads(pattern or "*", path) for path in touches)
+        paths = list(self._values(_PATHS)) if self._kind == kind else []
+        if kind == "write":
+            paths += [line.partition(": ")[2].strip() for line in self._patches() if line.startswith(_PATCHED)]
+        return any(self._leads(pattern or "*", path) for path in paths)
 
     @property
     def _kind(self) -> str:
@@ -104,12 +89,15 @@ class ToolCall:
         """Whether one of the commands that a shell is given has the words of a pattern."""
         words = pattern.split()
         if self._lines is None:
-            self._lines = [_ShellText(text) for text in self._typed()]
-        for line in self._lines:
-            if not _may_have(words, line.plain):
+            self._lines = [(text, _unquoted(text)) for text in self._typed()]
+        for text, plain in self._lines:
+            if not _may_have(words, plain):
                 continue
-            # What is too long to be read as a shell does is judged by its words alone.
-            if len(line.text) > MAX_TEXT or any(_fits_words(words, command) for command in line.commands):
+            if len(text) > MAX_TEXT:  # too long to be read as a shell does: judged by its words alone
+                return True
+            if text not in self._commands:
+                self._commands[text] = list(commands_in(text))
+            if any(_fits_words(words, command) for command in self._commands[text]):
                 return True
         return False
 
@@ -139,25 +127,18 @@ class ToolCall:
             self._places[path] = (full, os.path.realpath(full)) if is_real else (full,)
         return self._places[path]
 
-    def _named(self) -> Iterator[str]:
-        return self._values(_PATHS)
-
-    def _patched(self) -> Iterator[str]:
-        """The files that a patch names, in the form that Codex' tool takes, also where a shell is given it."""
+    def _patches(self) -> Iterator[str]:
+        """The lines of a patch, in the form that Codex' tool takes, also where a shell is given it."""
         for text in self._values(("command", "cmd", "patch", "input", "patch_text", "patchtext")):
             if "*** Begin Patch" in text:
-                for line in text.split("\n"):
-                    if line.startswith(_PATCHED):
-                        yield line.partition(": ")[2].strip()
+                yield from text.split("\n")
 
     def _written(self) -> Iterator[str]:
         """The lines that a call writes into files."""
         if self._kind == "write":
             for text in self._values(_WRITTEN):
                 yield from text.split("\n")
-        for text in self._values(("command", "cmd", "patch", "input", "patch_text", "patchtext")):
-            if "*** Begin Patch" in text:
-                yield from (line[1:] for line in text.split("\n") if line.startswith("+"))
+        yield from (line[1:] for line in self._patches() if line.startswith("+"))
 
     def _texts(self) -> Iterator[str]:
         return (text for _, text in _walk(self._given))
@@ -213,9 +194,8 @@ def _may_have(words: Sequence[str], plain: str) -> bool:
 
 
 def _fits_words(pattern: Sequence[str], command: ShellCommand) -> bool:
-    """Whether a command has the words of a pattern, one after another from its program on, and the options of the
-    pattern wherever they stand. Between the words there may be other options, each with a value; a lone `*` is any
-    number of words."""
+    """Whether a command has the words of a pattern, one after another from its program on, and its options wherever
+    they stand. Between the words there may be other options, each with a value; a lone `*` is any number of words."""
     wanted = [word for word in pattern if not _is_option(word)]
     options = [word for word in pattern if _is_option(word)]
     return all(_has_option(option, command.words) for option in options) and _has_words(wanted, command)
@@ -294,6 +274,10 @@ def _walk(given: object) -> Iterator[tuple[str, str]]:
             left += [(str(key), one) for key, one in reversed(value.items())]
         elif isinstance(value, list):
             left += [(name, one) for one in reversed(value)]
+
+
+def _unquoted(text: str) -> str:
+    return text.replace("\\\n", "").replace("'", "").replace('"', "").replace("\\", "")
 
 
 def _quoted(word: str) -> str:

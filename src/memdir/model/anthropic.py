@@ -13,7 +13,7 @@ from typing import Any
 
 from memdir.errors import ModelError
 from memdir.model.choose import DEFAULT_MODELS
-from memdir.model.model import ANTHROPIC, ModelSettings, Reply, Request, stop_reason_of, tool_use_of
+from memdir.model.model import ANTHROPIC, Reply, Request, stop_reason_of, tool_use_of
 from memdir.model.raw import plain_json, plain_request, usage_of
 from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
@@ -62,12 +62,12 @@ def call_arguments(request: Request) -> dict[str, Any]:
         request = plain_request(request)
     if request.raw is not None:
         return _raw_arguments(request.raw.arguments, request.messages)
-    settings = request.settings
+    settings, marked = request.settings, _marked_messages(request)
     arguments: dict[str, Any] = {
         "model": request.model,
         # The API counts thinking as a part of the reply.
         "max_tokens": settings.max_tokens + settings.thinking_tokens,
-        "messages": _render_messages(request),
+        "messages": [render_message(message, is_marked=at in marked) for at, message in enumerate(request.messages)],
     }
     if request.system:
         arguments["system"] = _render_system(request)
@@ -77,7 +77,9 @@ def call_arguments(request: Request) -> dict[str, Any]:
             for tool in request.tools
         ]
     if settings.thinking_tokens:
-        arguments["thinking"] = _thinking(request.model, settings)
+        is_counted = _COUNTS_THINKING.search(request.model) or "claude" not in request.model
+        counted = {"type": "enabled", "budget_tokens": settings.thinking_tokens}
+        arguments["thinking"] = counted if is_counted else {"type": "adaptive"}
     if settings.json_schema is not None:
         arguments["output_config"] = {"format": {"type": "json_schema", "schema": settings.json_schema}}
     return arguments
@@ -101,22 +103,12 @@ def _with_mark(message: Mapping[str, Any], mark: Mapping[str, Json]) -> dict[str
     return {**message, "content": blocks}
 
 
-def _thinking(model: str, settings: ModelSettings) -> dict[str, Any]:
-    is_counted = _COUNTS_THINKING.search(model) or "claude" not in model
-    return {"type": "enabled", "budget_tokens": settings.thinking_tokens} if is_counted else {"type": "adaptive"}
-
-
 def _render_system(request: Request) -> list[dict[str, Any]]:
     marked = [at for at, block in enumerate(request.system) if block.ends_prefix][-MAX_SYSTEM_MARKS:]
     return [
         {"type": "text", "text": block.text, **({"cache_control": _CACHE_MARK} if at in marked else {})}
         for at, block in enumerate(request.system)
     ]
-
-
-def _render_messages(request: Request) -> list[dict[str, Any]]:
-    marked = _marked_messages(request)
-    return [render_message(message, is_marked=at in marked) for at, message in enumerate(request.messages)]
 
 
 def _marked_messages(request: Request) -> set[int]:

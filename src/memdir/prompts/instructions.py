@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from memdir.disk.plain_file import read_beginning
 from memdir.disk.safe_path import is_inside
@@ -17,6 +18,7 @@ from memdir.layout import Layout
 from memdir.prompts.door import shown, shown_line
 
 MAX_BYTES = 40_000  # of one file: about 10,000 tokens
+MAX_READ_BYTES = 1 << 20  # of one file where no prompt needs room for it; nobody reads more
 MAX_TOTAL = 100_000  # characters of all files together
 MAX_FILES = 20  # with those that are imported
 MAX_DEPTH = 5  # imports inside imports
@@ -36,9 +38,23 @@ def instructions_of(layout: Layout) -> str:
                     found.setdefault(real, text)
     told, room = [], MAX_TOTAL
     for path, text in found.items():
-        told.append(f"Contents of {shown_line(path)} ({_WHAT}):\n\n{_cut(shown(text), max(0, room), path)}")
+        safe = shown(text)
+        if len(safe) > room:
+            safe = f"{safe[: max(0, room)]}\n… [cut here; the rest is in {path}]"
+        told.append(f"Contents of {shown_line(path)} ({_WHAT}):\n\n{safe}")
         room -= len(text)
     return "\n\n".join(told)
+
+
+def instruction_texts(layout: Layout) -> dict[str, str]:
+    """The instruction files as they are, by their names."""
+    found = {}
+    for path in layout.instruction_files:
+        if is_inside(path, layout.work_tree):  # and no link that leads out of the project
+            with suppress(OSError):
+                text = read_beginning(path, max_bytes=MAX_READ_BYTES)
+                found[os.path.relpath(path, layout.work_tree)] = text.decode("utf-8", "replace")
+    return found
 
 
 def _with_imports(path: str, root: str, known: frozenset[str], depth: int) -> Iterator[tuple[str, str]]:
@@ -57,7 +73,3 @@ def _with_imports(path: str, root: str, known: frozenset[str], depth: int) -> It
     for named in _IMPORT.findall(_CODE.sub("", text)):
         other = os.path.join(os.path.dirname(real), named.rstrip(".,;:!?)"))
         yield from _with_imports(other, root, known | {real}, depth + 1)
-
-
-def _cut(text: str, room: int, path: str) -> str:
-    return text if len(text) <= room else f"{text[:room]}\n… [cut here; the rest is in {path}]"

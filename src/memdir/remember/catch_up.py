@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from memdir.agent.file_access import DiskFiles
-from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
+from memdir.agent.tools.tool import memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
 from memdir.events import memory_extracted, session_caught_up
@@ -17,7 +16,7 @@ from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, would_fail_again
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
-from memdir.remember.turn import FinishedTurn, is_asked, messages_after
+from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
@@ -77,10 +76,9 @@ class CatchUp:
         return count, failed
 
     async def _learn_left(self, unlearned: Unlearned, files: list[str]) -> bool:
-        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
         machine = Extraction(unlearned.session, self.plan, self.model, self.sink, self.clock, files.extend, unlearned)
         try:
-            machine.take_up(Request(self.model_name, tools=tools.specs), is_over=True)
+            machine.take_up(self._request(), is_over=True)
             await machine.run()
             return not machine.has_failed
         finally:
@@ -153,11 +151,13 @@ class CatchUp:
             end -= 1  # a call that was never answered
         if end == done:
             return None
-        new = tuple(messages[_start(messages, done) : end])
-        tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, DiskFiles()))
-        return FinishedTurn(
-            Request(self.model_name, tools=tools.specs, messages=tuple(new[:-1])), new[-1], is_past=True
-        )
+        # A whole turn before the first new message: no cache is shared, and no more is needed.
+        *before, reply = messages[last_asked(messages[: done + 1]) : end]
+        return FinishedTurn(self._request(before), reply, is_past=True)
+
+    def _request(self, messages: Sequence[Message] = ()) -> Request:
+        specs = tuple(tool.spec for tool in memory_tools())
+        return Request(self.model_name, tools=specs, messages=tuple(messages))
 
     def _pass_over(self, session: SessionState) -> None:
         """What comes after the last message that says something, such as an unanswered call, is done too."""
@@ -176,14 +176,6 @@ def _last_message(path: str) -> Record | None:
     except OSError:
         return None
     return None
-
-
-def _start(messages: Sequence[Message], done: int) -> int:
-    """Where to begin: a whole turn before the first new message, since no cache is shared and no more is needed."""
-    at = min(done, len(messages) - 1)
-    while at > 0 and not is_asked(messages[at]):
-        at -= 1
-    return at
 
 
 def _end_of_day(messages: Sequence[Message], done: int, zone: tzinfo | None) -> int:

@@ -17,21 +17,31 @@ from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, has_link_below
 from memdir.errors import EditConflict, MemdirError
 from memdir.layout import Layout
-from memdir.remember.purge_source import PurgeSource, SourceTest, hear_again
+from memdir.remember.purge_source import (
+    Conversations,
+    PurgeSource,
+    SourceTest,
+    asked_for,
+    hear_again,
+    leave_alone,
+    named,
+)
 from memdir.store.gone import PURGED
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Commit, Origin
 from memdir.store.index import Entry, Index
-from memdir.store.line_origins import Causes, FileOrigins, Told, sentences_told
+from memdir.store.line_origins import Causes, FileOrigins, OnProgress, Told, sentences_told, trace_origins
 from memdir.store.log_lines import log_day, log_lead
+from memdir.store.move import Opener, side_name
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import MemoryStore, entry_for
 from memdir.store.topic import Topic
-from memdir.store.undo import standing
+from memdir.store.undo import require_history, standing
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 from memdir.text.sentences import CLAUSES, bounds, sentences_of
 from memdir.text.stems import terms_in
 
+Places = dict[str, tuple[MemoryStore, FileOrigins]]
 _HANDS = ("cli", OUTSIDE, "review", "host")  # what the history calls people, and whom it does not know
 MAX_SHARED = 500  # files of a snapshot that are looked at
 _NOTHING = re.compile(
@@ -112,13 +122,52 @@ class _Found:
         return _Found((*sure, *headline), mixed, topic, is_named and (bool(sure) or topic.name in self.sure))
 
 
+@dataclass(frozen=True)
+class Purge:
+    """What a purge of these scopes needs to know of a project."""
+
+    stores: Mapping[str, MemoryStore]  # by scope
+    project: MemoryStore
+    docs: MemoryStore
+    conversations: Conversations
+    layout: Layout
+    opener: Opener
+
+    def run(
+        self, source: str, chosen: Callable[[PurgedFile], bool], *, is_dry: bool, on_progress: OnProgress | None
+    ) -> PurgeReport:
+        """Find where all sentences come from, and take away what came from there."""
+        places, sides = self._origins()
+        trace_origins(sides, opener=self.opener, on_progress=on_progress)
+        known = {one for side in sides.values() for one in side.known}
+        found = named(source, known, self.conversations)
+        asked = asked_for(found, self.conversations, [store.root for store in self.stores.values()])
+        planned, held = plan_purge(places, asked, chosen)
+        if not is_dry:  # first the conversation: whoever is killed here calls again
+            leave_alone(found, self.conversations, self.layout)
+            carry_out(planned, found, self.project)
+        left = left_to_people(planned, found, self.layout, self.docs)
+        return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry, tuple(left))
+
+    def _origins(self) -> tuple[Places, dict[str, FileOrigins]]:
+        """What every sentence comes from, by scope, and by the names that moves between them have."""
+        places: Places = {}
+        sides: dict[str, FileOrigins] = {}
+        for scope, store in self.stores.items():
+            require_history(store)
+            store.record_outside_changes()
+            name = side_name("project" if scope == "team" else scope, self.layout)
+            places[scope] = store, sides.setdefault(name, FileOrigins(store))
+        return places, sides
+
+
 def plan_purge(
-    places: Mapping[str, tuple[MemoryStore, FileOrigins]], asked: SourceTest, chosen: Callable[[PurgedFile], bool]
+    places: Places, asked: SourceTest, chosen: Callable[[PurgedFile], bool]
 ) -> tuple[list[PurgePlan], list[PurgedFile]]:
     """What becomes of each file of these scopes, and what is held. `chosen` tells of one that would be held whether it
     goes after all."""
     planned: list[PurgePlan] = []
-    named: set[str] = set()  # the names that files get: no two get the same
+    taken: set[str] = set()  # the names that files get: no two get the same
     held: list[PurgedFile] = []
     for scope, (store, origins) in places.items():
         for path, told in sorted(origins.files.items()):
@@ -131,10 +180,10 @@ def plan_purge(
             doubted = PurgedFile(scope, key, one.mixed, held_because=because)
             if one.mixed and chosen(doubted):
                 one = replace(one, sure=(*one.sure, *one.mixed), mixed=())
-            changed = _planned(scope, store, key, one, named) if one.sure or one.names_it else None
+            changed = _planned(scope, store, key, one, taken) if one.sure or one.names_it else None
             if changed and changed.after != changed.before:
                 planned.append(changed)
-                named.add(f"{scope}/{changed.told.renamed}")
+                taken.add(f"{scope}/{changed.told.renamed}")
             if one.mixed:
                 held.append(doubted)
     return planned, held
@@ -166,7 +215,7 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, project: Memory
                     change.edit_index(_index_edit(key, entry), key=prefix + INDEX_NAME)
 
 
-def lift(undone: Commit, stores: Sequence[MemoryStore], project: MemoryStore, layout: Layout) -> None:
+def lift(undone: Commit, stores: Iterable[MemoryStore], project: MemoryStore, layout: Layout) -> None:
     """One change of a purge was taken back. Where none of its others stands any more, in no scope, its note goes as
     well, and what it kept from being learned is learned."""
     source = undone.trailers.get(PURGED, "")
@@ -216,8 +265,8 @@ def _why_mixed(told: Told, mixed: Iterable[str]) -> str:
     return "it says in one sentence what came from elsewhere, too"
 
 
-def _planned(scope: str, store: MemoryStore, key: str, found: _Found, named: Collection[str]) -> PurgePlan:
-    """A file without some of its sentences; no file where nothing is left that says something. `named` are the names
+def _planned(scope: str, store: MemoryStore, key: str, found: _Found, taken: Collection[str]) -> PurgePlan:
+    """A file without some of its sentences; no file where nothing is left that says something. `taken` are the names
     that other files of this purge get."""
     topic, gone = found.topic, frozenset(found.sure)
     body = _without(topic.body, gone, log_lead if log_day(key) else _list_lead)
@@ -233,7 +282,7 @@ def _planned(scope: str, store: MemoryStore, key: str, found: _Found, named: Col
         folder, stem = key.rpartition("/")[0], file_stem(after.name, str(after.kind or ""))
         new = free_key(
             f"{folder}/{stem}" if folder else stem,
-            lambda one: one != key and (f"{scope}/{one}" in named or _stands(store, one)),
+            lambda one: one != key and (f"{scope}/{one}" in taken or _stands(store, one)),
         )
         told = replace(told, renamed="" if new == key else new)
     return PurgePlan(told, store, topic.data, after.data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
@@ -21,12 +21,15 @@ from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import messages_after
+from memdir.settings import Environment
 from memdir.store.history import OUTSIDE
 from memdir.store.line_origins import Cause, Causes
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.transcript.message import Json, Message, Text, ToolResult, ToolUse
+from memdir.transcript.session_list import all_sources
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 KINDS = ("session", "page", "person")
 SAID = 0.33  # nearness from which a text says what a sentence says, in other words
@@ -49,13 +52,19 @@ class SourceTest(Protocol):
 class Conversations:
     """What was said in the sessions of a project, whichever agent had them; each is read once."""
 
-    ids: Sequence[str]
-    read: Callable[[str], Sequence[Message]]
+    sources: Mapping[str, TranscriptSource]
+    refs: Mapping[str, SessionRef]
     _known: dict[str, Sequence[Message]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(environment: Environment, project: str) -> Conversations:
+        sources = all_sources(environment)
+        return Conversations(sources, {ref.id: ref for one in sources.values() for ref in one.sessions(project)})
 
     def messages(self, session: str) -> Sequence[Message]:
         if session not in self._known:
-            self._known[session] = self.read(session)
+            ref = self.refs.get(session)
+            self._known[session] = list(self.sources[ref.agent].messages(ref)) if ref else ()
         return self._known[session]
 
 
@@ -77,7 +86,7 @@ def named(wanted: str, known: Collection[tuple[str, str]], conversations: Conver
     if kind == "page" or (not kind and _URL.match(name)):
         return PurgeSource("page", _page(name, known, conversations))
     names = {one: [n for k, n in sorted(known) if k == one] for one in ("session", "person")}
-    names["session"] = list(dict.fromkeys((*names["session"], *conversations.ids)))
+    names["session"] = list(dict.fromkeys((*names["session"], *conversations.refs)))
     found = [PurgeSource(one, n) for one, some in names.items() if kind in ("", one) for n in _fitting(one, name, some)]
     if len(found) == 1:
         return found[0]
@@ -121,7 +130,7 @@ def asked_for(source: PurgeSource, conversations: Conversations, roots: Sequence
 
 def leave_alone(source: PurgeSource, conversations: Conversations, layout: Layout) -> None:
     """Nothing more is learned from what was said in a session that is purged, or from a page that stands there."""
-    names = {"session": [source.name], "page": conversations.ids}.get(source.kind, ())
+    names = {"session": [source.name], "page": list(conversations.refs)}.get(source.kind, ())
     for name in filter(is_session_id, names):
         state = SessionState.load(name, layout)
         turns = Unlearned(state).turns(Request(""))

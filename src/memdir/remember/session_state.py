@@ -252,14 +252,10 @@ class Unlearned:
                 turns += [_turn_from(request, fields)] if fields["messages"] else []
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 is_damaged = True
-        if is_damaged:
-            self._set_aside(data)
+        if is_damaged:  # what cannot be read is not thrown away: a person may know what it was
+            with suppress(DiskError):
+                write_bytes_atomic(f"{self.path}.damaged", data)
         return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
-
-    def _set_aside(self, data: bytes) -> None:
-        """What cannot be read is not thrown away: a person may know what it was."""
-        with suppress(DiskError):
-            write_bytes_atomic(f"{self.path}.damaged", data)
 
     def close(self) -> None:
         if self._let_go is not None:

@@ -54,9 +54,7 @@ class FinishedTurn:
     @property
     def own(self) -> tuple[Message, ...]:
         """The user's last message, and what came of it."""
-        messages = self.messages
-        asked = (at for at in range(len(messages) - 1, -1, -1) if is_asked(messages[at]))
-        return messages[next(asked, 0) :]
+        return self.messages[last_asked(self.messages) :]
 
     def of(self, said: Sequence[Message]) -> FinishedTurn:
         """The turn as a fork is shown it: the newest messages are those that count, and nobody reads what was said
@@ -75,6 +73,11 @@ class FinishedTurn:
 def is_asked(message: Message) -> bool:
     """Whether the user says something in it."""
     return message.role == "user" and not message.is_meta and not message.tool_results
+
+
+def last_asked(messages: Sequence[Message]) -> int:
+    """Where the last message stands in which the user says something; the first where there is none."""
+    return max((at for at, message in enumerate(messages) if is_asked(message)), default=0)
 
 
 def known_as(message: Message) -> str:

@@ -23,8 +23,7 @@ from memdir.search.ranking import Candidate
 from memdir.search.segment import kept_stamp
 from memdir.store.scan import walk
 from memdir.transcript.message import Message
-from memdir.transcript.sources.source import AGENT as OWN
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.sources.source import OwnSessions, SessionRef, TranscriptSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Hit:
     moment: str  # when, in ISO format
     snippet: str  # the words that show why
     score: float  # how well it fits; higher is better
-    agent: str = OWN  # whose session
+    agent: str = OwnSessions.agent  # whose session
 
 
 class SessionSearch(IndexStore):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
@@ -115,9 +116,6 @@ class KnownTeam:
                 self.seen[key], self.revision = replace(one, offered=None, refused=""), ""
         return found
 
-    def forget(self, key: str) -> None:
-        self.seen.pop(key, None)
-
     def here(self) -> list[str]:
         """The memories that lay on this disk at the last sync."""
         return [key for key, one in self.seen.items() if one.is_here and not one.version.is_gone]
@@ -136,18 +134,14 @@ class KnownTeam:
                 delete_file(self._path(name))
 
 
-def _seen(told: Mapping[str, object]) -> SeenMemory:
-    offered, refused = told.get("offered"), _text(told.get("refused"))
-    there = _version(offered) if isinstance(offered, dict) else None
-    return SeenMemory(_version(told), is_here=told.get("here") is True, offered=there, refused=refused)
+def _seen(told: Mapping[str, Any]) -> SeenMemory:
+    offered = _version(told["offered"]) if isinstance(told.get("offered"), dict) else None
+    return SeenMemory(_version(told), told.get("here") is True, offered, _text(told.get("refused")))
 
 
-def _version(told: Mapping[str, object]) -> Version:
-    digest = _text(told.get("digest"))
-    is_purged = told.get("purged") is True
-    return Version(
-        digest if is_digest(digest) else GONE, _text(told.get("author")), moment(told.get("saved")), is_purged
-    )
+def _version(told: Mapping[str, Any]) -> Version:
+    digest, author = _text(told.get("digest")), _text(told.get("author"))
+    return Version(digest if is_digest(digest) else GONE, author, moment(told.get("saved")), told.get("purged") is True)
 
 
 def _told(one: SeenMemory) -> dict[str, object]:

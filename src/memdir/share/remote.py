@@ -48,21 +48,27 @@ class TeamCaps:
 
 
 @dataclass
-class Intake:
-    """How much of a remote comes into memory: no text that is too large, and of all twice what a team may have here.
-    The rest is refused unread (E6)."""
+class Room:
+    """How much more may be taken in (E6): into the directory, what the caps say; from a remote into memory, before
+    anybody has looked at it, twice as much, and the rest is refused unread."""
 
     caps: TeamCaps
-    entries: int = 0
-    total: int = 0
+    sizes: dict[str, int] = field(default_factory=dict)  # of what is there, by key
+    times: int = 1
 
-    def fault_of(self, size: int) -> Reason | None:
-        """Why a text of this size is not to be read; where it is, it counts."""
+    def __post_init__(self) -> None:
+        self._total = sum(self.sizes.values())
+
+    def fault_of(self, key: str, size: int) -> Reason | None:
+        """Why a memory of this size has no place; where it has, it takes it."""
         if size > self.caps.entry_bytes:
             return "too_large"
-        self.entries, self.total = self.entries + 1, self.total + size
-        is_over = self.entries > 2 * self.caps.entries or self.total > 2 * self.caps.total_bytes
-        return "cap" if is_over else None
+        total = self._total - self.sizes.get(key, 0) + size
+        is_one_more = key not in self.sizes and len(self.sizes) >= self.times * self.caps.entries
+        if is_one_more or total > max(self.times * self.caps.total_bytes, self._total):
+            return "cap"
+        self.sizes[key], self._total = size, total
+        return None
 
 
 @dataclass(frozen=True)

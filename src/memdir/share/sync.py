@@ -16,11 +16,10 @@ from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
-from memdir.share.judge import NotShared, judge
+from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
-from memdir.share.local import LocalTexts, read_local, spell_alike
 from memdir.share.merge import beside, name_beside, settle
-from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, TeamCaps, Version, digest_of
+from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
 from memdir.store.secrets.refuse import harmless_name
@@ -34,11 +33,7 @@ FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
 _TAKEN_BACK = "undo of a pull"
-_NOT_MEANT = (
-    OUTSIDE,
-    PULLED,
-    _TAKEN_BACK,
-)  # sources of deletions that may be an accident, and are no word to the others
+_NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
@@ -153,9 +148,7 @@ class Sync:
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
-        unheard = (
-            local.texts.keys() - known.seen.keys() if not known.synced else ()
-        )  # the first sync, or the note was lost
+        unheard = () if known.synced else local.texts.keys() - known.seen.keys()  # at first, or with the note lost
         known.strays = {key: digest_of(local.texts[key].data) for key in unheard}
         delta = self.remote.pull(known.manifest())
         report.problem = report.problem or delta.told
@@ -163,7 +156,7 @@ class Sync:
             self._would_take(delta, local, report)
             return
         for key in delta.missing:
-            known.forget(key)  # what lies here is given again
+            known.seen.pop(key, None)  # what lies here is given again
         for key, version in delta.older.items():
             known.note(key, version, is_here=not version.is_gone)  # and so is what is newer here
         known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
@@ -192,11 +185,11 @@ class Sync:
     def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""
         wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
-        room = _Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
+        room = Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
         for key in sorted(delta.versions.keys() - wanted.keys()):
             version, data = delta.versions[key], delta.texts.get(key, b"")
             unread = delta.refused.get(key)
-            fault = _unread(key, unread) if unread else judge(key, data, self.caps) or room.fault_of(key, len(data))
+            fault = self._no_place(key, unread) if unread else self._fault_of(key, data, room)
             if fault is None and digest_of(data) != version.digest:
                 fault = NotShared(key, "not_text", "it is not the text that the remote says it is")
             if fault is None:
@@ -205,8 +198,22 @@ class Sync:
                 self._leave_out(key, fault, report, way="pull")
                 known.note_refused(key, version, fault.reason)
         for key in delta.refused.keys() - delta.versions.keys():
-            report.left_out[key] = _unread(key, delta.refused[key])
+            report.left_out[key] = self._no_place(key, delta.refused[key])
         return wanted
+
+    def _fault_of(self, key: str, data: bytes, room: Room) -> NotShared | None:
+        fault = judge(key, data, self.caps)
+        reason = None if fault else room.fault_of(key, len(data))
+        return self._no_place(key, reason) if reason else fault
+
+    def _no_place(self, key: str, reason: Reason) -> NotShared:
+        told, remedy = "it has a name that is refused here", ""
+        if reason == "too_large":
+            told = "it is larger than a shared memory may be"
+        elif reason == "cap":
+            told = f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here"
+            remedy = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
+        return NotShared(harmless_name(key), reason, told, remedy)
 
     def _take(
         self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
@@ -288,7 +295,7 @@ class Sync:
             for key in lost:
                 text = known.text(key)
                 if text is None:
-                    known.forget(key)
+                    del known.seen[key]
                     known.revision = ""
                     continue
                 with _faults_to(report, key):
@@ -372,13 +379,13 @@ class Sync:
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
         living = [key for key, one in known.seen.items() if not one.there.is_gone]
-        room = _Room(self.caps, {key: len(local.texts[key].data) if key in local.texts else 0 for key in living})
+        room = Room(self.caps, {key: len(local.texts[key].data) if key in local.texts else 0 for key in living})
         changes: dict[str, bytes | None] = {}
         unseen = {key for key, one in known.seen.items() if one.offered}  # neither written over nor deleted
         for key, text in local.texts.items():
             if digest_of(text.data) == known.digest(key) or key in unseen:
                 continue
-            fault = judge(key, text.data, self.caps) or room.fault_of(key, len(text.data))
+            fault = self._fault_of(key, text.data, room)
             if fault is None:
                 changes[key] = text.data
             else:
@@ -437,30 +444,6 @@ class Sync:
             self.sink.emit(event)
 
 
-class _Room:
-    """How much more the team may have here (E6)."""
-
-    def __init__(self, caps: TeamCaps, sizes: dict[str, int]) -> None:
-        self._caps = caps
-        self._sizes = sizes
-        self._total = sum(sizes.values())
-
-    def fault_of(self, key: str, size: int) -> NotShared | None:
-        """Why a memory of this size has no place; where it has, it takes it."""
-        total = self._total - self._sizes.get(key, 0) + size
-        is_new = key not in self._sizes
-        if (is_new and len(self._sizes) >= self._caps.entries) or total > max(self._caps.total_bytes, self._total):
-            most = f"{self._caps.entries:,} memories and {self._caps.total_bytes:,} bytes"
-            return NotShared(
-                key,
-                "cap",
-                f"the team may have {most} here",
-                "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`",
-            )
-        self._sizes[key], self._total = size, total
-        return None
-
-
 @contextmanager
 def _faults_to(report: SyncReport, key: str) -> Iterator[list[NotShared]]:
     """What one file cannot be, costs no other."""
@@ -479,11 +462,6 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
     more = {key: one for key, one in waiting.items() if key not in delta.versions and key not in delta.missing}
     texts = {key: known.kept(version.digest) or b"" for key, version in more.items() if not version.is_gone}
     return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
-
-
-def _unread(key: str, reason: Reason) -> NotShared:
-    told = {"too_large": "it is larger than a shared memory may be", "cap": "the team may have no more than this here"}
-    return NotShared(harmless_name(key), reason, told.get(reason, "it has a name that is refused here"))
 
 
 def _other_name(key: str, digest: str) -> str:

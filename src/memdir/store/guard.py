@@ -87,6 +87,14 @@ def guard_of(memory: Topic | Header, *, key: str, scope: str) -> Guard | None:
     return parse_guard(text)
 
 
+def guards_among(store: MemoryStore, memories: Mapping[str, Topic | Header]) -> dict[str, tuple[Guard, Topic]]:
+    """The guards of these memories, by key, that a person set, each with the memory as they wrote it."""
+    told = {key: guard_of(one, key=key, scope=store.scope) for key, one in memories.items()}
+    guards = {key: guard for key, guard in told.items() if guard is not None}
+    known = set_by_person(store, guards) if guards else {}
+    return {key: (guard, known[key]) for key, guard in guards.items() if key in known}
+
+
 def set_by_person(store: MemoryStore, guards: Mapping[str, Guard]) -> dict[str, Topic]:
     """Of these guards, by their keys, those that a person set here, each with the memory as that person last wrote it:
     what a model or another program made of its text since is no word of theirs. None where no history can be read."""

@@ -42,14 +42,14 @@ class Entry:
         """Whether its key may name a memory; no line is made or shown for any other."""
         return is_key(self.key, index_allowed=True)
 
-    def render(self) -> str:
+    def render(self, width: int = MAX_ENTRY_CHARACTERS) -> str:
         """`- [Title](file.md) — hook`, cut at a word to the length of a catalogue line, with nothing in it that would
         end the line or pass for a host's tag: other programs put this file into prompts as it is."""
         title = _one_line(self.title or self.key).replace("[", "(").replace("]", ")")
         target = f"<{self.key}>" if " " in self.key or "(" in self.key else self.key
-        head = f"- [{cut_at_word(title, max(MIN_TITLE, MAX_ENTRY_CHARACTERS - len(target) - 6))}]({target})"
+        head = f"- [{cut_at_word(title, max(MIN_TITLE, width - len(target) - 6))}]({target})"
         hook = _one_line(self.hook)
-        room = MAX_ENTRY_CHARACTERS - len(head) - 3
+        room = width - len(head) - 3
         if self.is_note:
             return f"{head} — {hook}"
         if not hook or room < 10:

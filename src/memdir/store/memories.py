@@ -60,14 +60,24 @@ def add_memory(  # noqa: PLR0913 - what a memory consists of
     return Added(store.read(key), is_new=is_new)
 
 
+def require_words(text: object, *others: object) -> None:
+    """An error for what cannot be the text of a memory, its name or its description."""
+    for one in (text, *others):
+        if not isinstance(one, str):
+            raise UsageError(f"a memory is made of text, not {type(one).__name__}", remedy="Pass a string")
+        if any("\ud800" <= letter <= "\udfff" for letter in one):
+            raise UsageError("the text holds half of a character", remedy="Decode it as UTF-8 before")
+        if "\0" in one:
+            raise BadMemoryFile("the text holds NUL bytes: it is no text", remedy="Take them out, or convert it first")
+    if not str(text).strip():
+        raise BadMemoryFile("there is nothing to remember: the text is empty", remedy="Say what to remember")
+
+
 def _require_room(**parts: str) -> None:
     """BadMemoryFile for what would not be read again, or not be shown: at the door, before anything is written."""
     for what, text in parts.items():
         most = MAX_MEMORY_BYTES - 4 * MAX_PART if what == "text" else MAX_PART
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError:
-            raise BadMemoryFile(f"the {what} is not text: it holds half a character", remedy="Write it anew") from None
+        size = len(text.encode())
         if size > most:
             remedy = "Split it into several memories" if what == "text" else "Put what is longer into the text"
             raise BadMemoryFile(f"the {what} has {size:,} bytes, and at most {most:,} are kept", remedy=remedy)

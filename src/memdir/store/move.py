@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import EditConflict, MemoryNotFound, UsageError
+from memdir.layout import Layout
 from memdir.store.history import Commit, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.memory_file import Memory
@@ -43,6 +44,24 @@ class Side:
 
     store: MemoryStore
     name: str
+
+
+def side_name(scope: str, layout: Layout) -> str:
+    """What histories call a scope of this project."""
+    return f"{scope} {layout.slug if scope == 'project' else '-'}"
+
+
+def before_moves(found: Mapping[str, Sequence[Commit]], opener: Opener) -> dict[str, Sequence[Commit]]:
+    """What happened to memories in the scopes that they came from, as far as those are here."""
+    earlier: dict[str, Sequence[Commit]] = {}
+    for commit in (commit for commits in found.values() for commit in commits):
+        for moved in commit.trailers.get(MOVED, "").split("; "):
+            now, _, before = moved.partition(" < ")
+            scope, slug, key = (*before.split(" ", 2), "", "")[:3]
+            store = opener(f"{scope} {slug}") if now in found and key else None
+            if store is not None:
+                earlier.update({f"{name} ({scope})": told for name, told in store.history.lineage(key).items()})
+    return earlier
 
 
 def move_memories(source: Side, target: Side, keys: Sequence[str], *, is_dry: bool = False) -> list[Moved]:

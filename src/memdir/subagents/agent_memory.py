@@ -5,15 +5,12 @@ No person speaks to a sub-agent: all that it writes is marked as of low trust (L
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memdir.agent.host_files import HostFiles
-from memdir.agent.workspace import Draft, Workspace
+from memdir.agent.workspace import Draft, HostFiles
 from memdir.disk.safe_path import is_index
-from memdir.errors import BadMemoryFile
 from memdir.model.job import ChatJob
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import shown_line
@@ -22,7 +19,6 @@ from memdir.recall.prefetch import Prefetch
 from memdir.recall.recall import Shown
 from memdir.store.history import Origin
 from memdir.store.index import Index
-from memdir.store.log_lines import log_day
 from memdir.store.scan import iso_time
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_others, with_trust
@@ -42,11 +38,6 @@ RECALL_SECONDS = 10.0  # that a run waits for recall, which mostly takes a fract
 @dataclass(frozen=True)
 class AgentFiles(HostFiles):
     """The files of a sub-agent: those of the conversation it works for, and its own memory through the store."""
-
-    def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool) -> str:
-        if log_day(Workspace(stores).locate(path)[1]):  # whose lines would count as the user's
-            raise BadMemoryFile("a sub-agent keeps no daily log", remedy="Write a memory with a name of its own")
-        return super()._remember(stores, path, data, is_cut=is_cut)
 
     def _weighed(self, draft: Draft) -> Draft:
         if draft.after is None or is_index(draft.key):
@@ -121,4 +112,5 @@ class AgentMemory:
 
     def files(self, session: Session) -> AgentFiles:
         origin = Origin("agent", session=session.id, trust="assistant", reason=f"the sub-agent {self.definition.name}")
-        return AgentFiles(session.files.listeners, lambda: [self.store], origin, session.files.log)
+        # And no daily log, whose lines would count as the user's.
+        return AgentFiles(session.files.listeners, lambda: [self.store], origin)

@@ -206,8 +206,7 @@ class _SubRun:
         ]
 
     def _gate(self, context: ToolContext) -> Gate:
-        """The conversation's gate behind one of our own: no tool that the definition does not give, and no memory but
-        this sub-agent's."""
+        """The conversation's gate behind our own: no tool but what the definition gives, no memory but its own."""
         own = [self._memory.store.root] if self._memory else []
         asked = self._lent.gate(self._one.name, own, context)
         memory = self._lent.memory

@@ -37,6 +37,7 @@ MAX_DESCRIPTION = 1_000
 FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
 NESTING = ("Agent", "Task")  # what would start sub-agents of a sub-agent
 Whose = Literal["user", "project"]
+Kind = Literal["memdir", "claude"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _TOOL = re.compile(r"[^\s,(\[\]\"']+(?:\([^)]*\))?")  # `Bash(git diff:*)` is one word
@@ -55,7 +56,7 @@ class AgentDefinition:
     prompt: str  # what it is told
     path: str
     whose: Whose  # the person's own, or came with the project
-    kind: Literal["memdir", "claude"]  # in whose folder it lies
+    kind: Kind  # in whose folder it lies
     tools: tuple[str, ...] | None = None  # None: all that the conversation has
     denied: tuple[str, ...] = ()
     model: str = ""  # empty: that of the conversation
@@ -93,7 +94,8 @@ class Definitions:
 
     def find(self, name: str) -> AgentDefinition:
         """One by its name, however it is capitalised; MemoryNotFound where there is none."""
-        found = self.agents.get(name) or next((one for one in self.agents.values() if _same(one.name, name)), None)
+        wanted = name.strip().casefold()
+        found = next((one for one in self.agents.values() if one.name.casefold() == wanted), None)
         if found is None:
             there = ", ".join(self.agents) or "none: docs/how-to/subagents.md shows how to define one"
             raise MemoryNotFound(f"there is no sub-agent {one_line(name)[:MAX_NAME]!r}", remedy=f"There is {there}")
@@ -128,7 +130,7 @@ def doubt_about(scope: str, layout: Layout, environment: Environment) -> str:
 def find_definitions(layout: Layout, environment: Environment) -> Definitions:
     """Every definition that holds here; the person's own go before the project's, ours before Claude Code's."""
     found = Definitions()
-    places: tuple[tuple[str, Whose, Literal["memdir", "claude"]], ...] = (
+    places: tuple[tuple[str, Whose, Kind], ...] = (
         (os.path.join(environment.home, "agents"), "user", "memdir"),  # with memory off the layout's home is another
         (os.path.join(environment.claude_home, "agents"), "user", "claude"),
         (layout.project_agents, "project", "memdir"),
@@ -172,9 +174,7 @@ def _files(folder: str, depth: int, left: Iterator[int]) -> Iterator[str]:
             yield entry.path
 
 
-def read_definition(
-    path: str, data: bytes, *, whose: Whose, kind: Literal["memdir", "claude"]
-) -> AgentDefinition | str:
+def read_definition(path: str, data: bytes, *, whose: Whose, kind: Kind) -> AgentDefinition | str:
     """What a file defines, or why it defines nothing."""
     block = find_block(data)
     if block is None:
@@ -227,7 +227,7 @@ def _tools(words: Sequence[str], remarks: list[str]) -> tuple[str, ...]:
     if "*" in words:
         return ("*",)
     found = [_plain_tool(word) for word in words]
-    strange = [word for word in found if "(" in word or word in NESTING or word not in FILE_TOOLS]
+    strange = [word for word in found if word not in FILE_TOOLS]
     if strange:
         remarks.append(f"not here: {one_line(', '.join(strange))[:200]}")
     return tuple(dict.fromkeys(word for word in found if "(" not in word and word not in NESTING))
@@ -266,7 +266,3 @@ def model_of(definition: AgentDefinition, *, provider: str, inherited: str) -> s
     named = definition.model
     is_ours = provider in ("anthropic", "openai") and (family_of(named) or provider) == provider
     return named if named and is_ours else inherited
-
-
-def _same(one: str, other: str) -> bool:
-    return one.casefold() == other.strip().casefold()

@@ -11,7 +11,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memdir.disk.plain_file import open_plain
@@ -186,10 +186,11 @@ def _last_data(extents: list[tuple[int, int]], before: int) -> int:
 
 @dataclass
 class Reading:
-    """How far a reader came, and how many records were damaged on the way."""
+    """How far a reader came, where the line of its last record begins, and how many were damaged on the way."""
 
     offset: int = 0
     damaged: int = 0
+    place: int = field(default=0, compare=False)
 
 
 class ReadLine(NamedTuple):
@@ -210,17 +211,17 @@ def read_records(path: str, reading: Reading | None = None, *, end: int | None =
         line = read_line(raw.data)
         if line.is_damaged and not line.records and not raw.data.endswith(b"\n"):
             return  # perhaps still being written
-        state.offset = raw.end
+        state.place, state.offset = raw.start, raw.end
         state.damaged += line.is_damaged
         yield from line.records
 
 
 def records_naming(path: str, ids: Iterable[str]) -> Iterator[tuple[Record, int]]:
-    """The records of the lines that name one of these ids, and where the next line begins. No other line is decoded."""
+    """The records of the lines that name one of these ids, and where each line begins. No other line is decoded."""
     needles = [wanted.encode("utf-8", "replace") for wanted in ids if wanted]
     for raw in lines_forwards(path):
         if any(needle in raw.data for needle in needles):
-            yield from ((record, raw.end) for record in read_line(raw.data).records)
+            yield from ((record, raw.start) for record in read_line(raw.data).records)
 
 
 def read_line(raw: bytes) -> ReadLine:

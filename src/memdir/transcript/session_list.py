@@ -22,11 +22,10 @@ from memdir.transcript.attended import Attended
 from memdir.transcript.message import Message
 from memdir.transcript.reader import records_naming
 from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
-from memdir.transcript.sources.claude_code import ClaudeCodeSessions
 from memdir.transcript.sources.codex import CodexSessions
 from memdir.transcript.sources.gemini import GeminiSessions, QwenSessions
 from memdir.transcript.sources.opencode import OpencodeSessions
-from memdir.transcript.sources.source import OwnSessions, SessionRef, TranscriptSource
+from memdir.transcript.sources.source import ClaudeCodeSessions, OwnSessions, SessionRef, TranscriptSource
 
 END_BYTES = 16 << 10  # of each end: the first question, and the last few records
 LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that

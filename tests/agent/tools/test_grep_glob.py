@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.file_access import DiskFiles
-from memdir.agent.tools import grep
-from memdir.agent.tools.glob import GlobTool, glob_pattern
-from memdir.agent.tools.grep import GrepTool
+from memdir.agent.tools import search_tools
+from memdir.agent.tools.search_tools import GlobTool, GrepTool, glob_pattern
 from memdir.agent.tools.tool import ToolContext
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile
@@ -170,7 +169,7 @@ async def test_too_many_matches_are_cut_and_said(tmp_path: Path, program: str) -
     for number in range(20):
         (tmp_path / f"{number:02}.md").write_text("match\n" * 100, encoding="utf-8")
     lines = (await search(tmp_path, program, pattern="match")).splitlines()
-    assert len(lines) == grep.MAX_MATCHES + 1
+    assert len(lines) == search_tools.MAX_MATCHES + 1
     assert lines[0] == "/00.md:1:match"
     assert lines[-2] == "/04.md:100:match"
     assert "narrow the pattern" in lines[-1]
@@ -181,7 +180,7 @@ async def test_giant_files_without_text_do_not_hide_the_rest(
     tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line of megabytes that is no text uses up the room of a run: the files behind it are searched all the same."""
-    monkeypatch.setattr(grep, "MAX_OUTPUT_BYTES", 1 << 20)
+    monkeypatch.setattr(search_tools, "MAX_OUTPUT_BYTES", 1 << 20)
     for number in range(3):
         (tmp_path / f"{number}.bin").write_bytes(b"alpha" + b"x" * (1 << 20) + b"\0\n")
     (tmp_path / "z.md").write_bytes(b"alpha\n")
@@ -189,7 +188,7 @@ async def test_giant_files_without_text_do_not_hide_the_rest(
 
 
 async def test_files_too_large_for_text_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grep, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(search_tools, "MAX_FILE_BYTES", 10)
     (tmp_path / "large.md").write_bytes(b"alpha and more\n")
     (tmp_path / "small.md").write_bytes(b"alpha\n")
     assert await search(tmp_path, "", pattern="alpha", output_mode="files") == "/small.md"
@@ -199,7 +198,7 @@ def test_a_pattern_that_never_ends_is_stopped_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model may write it, or be talked into it: the host's process must not stand still for it."""
-    monkeypatch.setattr(grep, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(search_tools, "TIMEOUT_SECONDS", 0.5)
     (tmp_path / "a.md").write_text("a" * 40 + "!\n", encoding="utf-8")
 
     async def scenario() -> None:

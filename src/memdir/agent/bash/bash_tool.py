@@ -1,4 +1,5 @@
-"""Run a shell command in the sandbox, bounded in time and output; whatever happens, no process stays behind.
+"""Run a shell command, bounded in time and output; whatever happens, no process stays behind. A fork's runs in the
+sandbox; that of a host whose gate asks a person, where it does more than read, as the person would run it.
 
 What may run is the gate's business.
 """
@@ -14,9 +15,11 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
+from memdir.agent.bash import surely_reads
 from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, sandbox_kind, started
 from memdir.agent.credentials import is_credential
 from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
+from memdir.disk.child import ChildTimeout, run_child
 from memdir.disk.git_root import work_tree_root
 from memdir.disk.project_git import NO_GIT, ProjectGit
 from memdir.disk.repository import LeftOut
@@ -24,9 +27,11 @@ from memdir.transcript.message import Json
 
 READ_BYTES = 65_536  # what a pipe holds
 REAP_SECONDS = 5.0  # a killed process is gone in milliseconds, unless a disk hangs
-TIMEOUT_SECONDS = 30.0
-LONGEST_SECONDS = 300.0
-MAX_OUTPUT_BYTES = 200_000  # more than a result may hold; the box shortens it
+TIMEOUT_SECONDS, LONGEST_SECONDS = 30.0, 300.0  # in the sandbox
+PATIENT_SECONDS, MOST_PATIENT_SECONDS = 120.0, 600.0  # with what a person agreed to
+MAX_OUTPUT_BYTES = 400_000  # more than a result may hold; the box shortens it
+# The command arrives as $0, never inside this text; what it complains of stands where it was said.
+_SHELL = ("/bin/sh", "-c", 'exec /bin/sh -c "$0" 2>&1 </dev/null')
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +168,8 @@ class _Running:
         truncated = len(self._output) > self._max_bytes
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(bytes(self._output[: self._max_bytes]), final=not truncated)
-        code = self._process.returncode
-        if was_stopped or code is None:
-            return ShellResult(None, text, truncated, timed_out)
-        return ShellResult(code if code >= 0 else 128 - code, text, truncated, timed_out)
+        code = None if was_stopped else self._process.returncode
+        return ShellResult(128 - code if code is not None and code < 0 else code, text, truncated, timed_out)
 
 
 class BashTool:
@@ -188,5 +191,30 @@ class BashTool:
             notes.append("[output cut]")
         if result.no_git:
             notes.append(f"[git has no repository here: {result.no_git}]")
-        text = "\n".join(part for part in (result.output.rstrip("\n"), *notes) if part)
-        return Outcome(text or "(no output)", is_error=bool(result.exit_code) or result.timed_out)
+        return _told(result.output, *notes, is_error=bool(result.exit_code) or result.timed_out)
+
+
+class CommandTool:
+    """Runs a command line with the shell, as a tool named Bash. What may run is the gate's business."""
+
+    spec = replace(tool_spec("Command"), name="Bash")
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
+        command = str(arguments["command"])
+        if surely_reads(command, cwd=context.cwd):
+            return await BashTool().run(arguments, context)
+        limit = min(MOST_PATIENT_SECONDS, float(str(arguments.get("timeout_seconds", PATIENT_SECONDS))))
+        try:
+            done = await run_child(
+                (*_SHELL, command), cwd=context.cwd, timeout_seconds=limit, max_output_bytes=MAX_OUTPUT_BYTES
+            )
+        except ChildTimeout as late:
+            return _told(late.output.decode("utf-8", "replace"), f"[stopped after {limit:g} s]", is_error=True)
+        code = done.exit_code or 0
+        ended = f"[exit status {code}]" if code > 0 else f"[ended by signal {-code}]" if code < 0 else ""
+        ended = "[output cut, and the command stopped]" if done.is_cut else ended
+        return _told(done.output.decode("utf-8", "replace"), ended, is_error=bool(ended))
+
+
+def _told(output: str, *notes: str, is_error: bool) -> Outcome:
+    return Outcome("\n".join(filter(None, (output.rstrip("\n"), *notes))) or "(no output)", is_error=is_error)

@@ -118,7 +118,7 @@ class Arguments:
 def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: bool = True) -> Arguments:
     """Sort and judge all words of one command; Refused at the first that its row does not allow."""
     title = title or command.name
-    arguments = read_arguments(title, spec, command.arguments, command.cwd)
+    arguments = ArgumentReader(title, spec, command.arguments, command.cwd).read()
     for option, value in arguments.options:
         if _LONG_NUMBER.fullmatch(value):
             raise Refused(f"{shown(value)} is too large a number for `{title}`: use a smaller one.")
@@ -139,11 +139,6 @@ def check_command(command: Simple, spec: Spec, *, title: str = "", may_wait: boo
         for word in files or [HERE] * (not reads_pipe):
             check_contents(word, command.cwd, endings=endings)
     return arguments
-
-
-def read_arguments(name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None = None) -> Arguments:
-    """Options and operands as getopt would see them."""
-    return _ArgumentReader(name, spec, words, cwd).read()
 
 
 def need_files(name: str, files: list[Word], *, least: int, reads_pipe: bool) -> None:
@@ -180,16 +175,16 @@ def _endings(arguments: Arguments) -> tuple[str, ...]:
     return tuple(value[1:] for value in told) if is_plain else ()
 
 
-class _ArgumentReader:
-    """One pass over the words of one command."""
+@dataclass
+class ArgumentReader:
+    """One pass over the words of one command: options and operands as getopt would see them."""
 
-    def __init__(self, name: str, spec: Spec, words: tuple[Word, ...], cwd: str | None) -> None:
-        self._cwd = cwd
-        self._name = name
-        self._spec = spec
-        self._words = words
-        self._at = 0
-        self._found = Arguments()
+    _name: str
+    _spec: Spec
+    _words: tuple[Word, ...]
+    _cwd: str | None = None
+    _at: int = 0
+    _found: Arguments = field(default_factory=Arguments)
 
     def read(self) -> Arguments:
         while self._at < len(self._words):

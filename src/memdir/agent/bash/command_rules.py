@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from memdir.agent.bash.command_arguments import COMMANDS, WORDS, Arguments, check_command, read_arguments
+from memdir.agent.bash.command_arguments import COMMANDS, WORDS, ArgumentReader, Arguments, check_command
 from memdir.agent.bash.shell_paths import ONE_NAME, check_contents, check_path, check_walk, check_word
 from memdir.agent.bash.shell_words import HERE, Refused, Simple, Word, shown
 
@@ -133,7 +133,7 @@ def _check_primary(words: tuple[Word, ...], at: int, cwd: str | None) -> int:
 
 def check_xargs(command: Simple) -> None:
     """Refused unless the input is file names and the inner command is harmless whatever its words."""
-    arguments = read_arguments("xargs", COMMANDS["xargs"], command.arguments)
+    arguments = ArgumentReader("xargs", COMMANDS["xargs"], command.arguments).read()
     inner = command.inner(len(command.words) - len(arguments.operands))
     if inner.words:
         _check_inner(inner)
@@ -197,7 +197,7 @@ def _filters_names(stage: Simple) -> bool:
 
 
 def _plain(stage: Simple, key: str) -> Arguments:
-    arguments = read_arguments(stage.name, COMMANDS[stage.name], stage.arguments)
+    arguments = ArgumentReader(stage.name, COMMANDS[stage.name], stage.arguments).read()
     if not all(option in WORDS[key] for option, _ in arguments.options):
         raise _not_names()
     return arguments

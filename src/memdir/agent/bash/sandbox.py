@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from glob import glob
+from pathlib import PurePath
 from typing import Literal
 
 from memdir.agent.bash import landlock_launcher
@@ -65,15 +66,18 @@ _NOBODY = "65534"
 _LIMITED = 'ulimit -c 0 -f 0 -d {data} -t {cpu} && exec "$0" --norc --noprofile -c "$1"'
 
 
-def landlock_command(shell: list[str]) -> list[str] | None:
-    """How to run `shell` under Landlock; None when this kernel or processor cannot."""
-    program = filter_program()
+class NoSandbox(MemdirError):
+    """This machine offers no sandbox, so no shell command may run on it."""
+
+
+def landlock_command(shell: list[str]) -> list[str]:
+    """How to run `shell` under Landlock; NoSandbox when this kernel or processor cannot."""
     abi = landlock_abi()
-    if program is None or abi < MIN_ABI or not os.path.isfile(landlock_launcher.__file__):
-        return None
+    if abi < MIN_ABI:
+        raise NoSandbox("Landlock is not available on this machine", remedy="Install the package bubblewrap")
     config = {
         "abi": abi,
-        "filter": base64.b64encode(program).decode("ascii"),
+        "filter": base64.b64encode(_known_filter()).decode("ascii"),
         "readable": readable_roots(hidden_paths()),
         "writable": ["/dev/null"],
         "argv": shell,
@@ -96,18 +100,12 @@ def hidden_paths() -> list[str]:
 
 def readable_roots(hidden: list[str]) -> list[str]:
     """The largest trees that hold nothing hidden: Landlock can grant a tree, but not take a part out of it again."""
-    above = {"/", *(parent for path in hidden for parent in _parents(path))}
+    above = {"/", *(str(parent) for path in hidden for parent in PurePath(path).parents)}
     found = {"/dev/urandom", *(f"/proc/{name}" for name in _PROC_FILES)}
     for folder in above:
         with suppress(PermissionError), os.scandir(folder) as entries:
             found |= {entry.path for entry in entries if not entry.is_symlink()}
     return sorted(found - above - set(hidden) - {"/dev", "/proc"})
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path
 
 
 def filter_program() -> bytes | None:
@@ -140,8 +138,12 @@ def filter_program() -> bytes | None:
     return b"".join(struct.pack("=HBBI", *line) for line in program)
 
 
-class NoSandbox(MemdirError):
-    """This machine offers no sandbox, so no shell command may run on it."""
+def _known_filter() -> bytes:
+    """The filter. Without one a command could reach the sockets of other programs."""
+    program = filter_program()
+    if program is None:
+        raise NoSandbox("the system calls of this processor are not known", remedy="Go without the Bash tool")
+    return program
 
 
 @contextmanager
@@ -153,57 +155,36 @@ def started(kind: Kind, command: str, *, cwd: str, cpu_seconds: float) -> Iterat
     limited = _LIMITED.format(data=MAX_DATA_KIB, cpu=math.ceil(cpu_seconds) + 1)
     shell = [bash, "--norc", "--noprofile", "-c", limited, bash, command]
     if kind == "landlock":
-        yield _present(landlock_command(shell), kind), ()
+        yield landlock_command(shell), ()
         return
-    with _filter_file() as descriptor:
-        argv = bubblewrap_command(shell, cwd=cwd, filter_descriptor=descriptor)
-        yield _present(argv, kind), (descriptor,)
-
-
-@contextmanager
-def _filter_file() -> Iterator[int]:
-    """The seccomp filter as an open file in memory. Without one a command could reach the sockets of other programs."""
-    program = filter_program()
-    if program is None:
-        raise NoSandbox("the system calls of this processor are not known", remedy="Go without the Bash tool")
     descriptor = os.memfd_create("filter", 0)
     try:
-        os.write(descriptor, program)
+        os.write(descriptor, _known_filter())
         os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
+        yield bubblewrap_command(shell, cwd=cwd, filter_descriptor=descriptor), (descriptor,)
     finally:
         os.close(descriptor)
 
 
-def _present(argv: list[str] | None, kind: Kind) -> list[str]:
-    if argv is None:
-        raise NoSandbox(f"{kind} is not available on this machine", remedy="Install the package bubblewrap")
-    return argv
-
-
-def bubblewrap_command(shell: list[str], *, cwd: str, filter_descriptor: int) -> list[str] | None:
-    """How to run `shell` under bubblewrap; None when it is not installed.
+def bubblewrap_command(shell: list[str], *, cwd: str, filter_descriptor: int) -> list[str]:
+    """How to run `shell` under bubblewrap; NoSandbox when it is not installed.
 
     To the kernel the command stays its caller, so that it can read his files: what he may write without any capability,
     as root may /proc/sys, must be read-only or not there. Inside it is nobody.
     """
     bwrap = shutil.which("bwrap", path=SEARCH_PATH)
     if bwrap is None:
-        return None
+        raise NoSandbox("bubblewrap is not available on this machine", remedy="Install the package bubblewrap")
     argv = [bwrap, "--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY, "--die-with-parent"]
     argv += ["--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc", "--tmpfs", "/dev"]
     for device in ("/dev/null", "/dev/urandom"):
         argv += ["--dev-bind", device, device]
     argv += ["--remount-ro", "/dev"]
-    for path in _covered(cwd):
+    is_below_run = os.path.realpath(cwd).startswith("/run/")
+    sockets = ["/run"] if os.path.isdir("/run") and not is_below_run else []  # of other programs
+    for path in (*sockets, *hidden_paths()):
         argv += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     return [*argv, "--seccomp", str(filter_descriptor), "--chdir", cwd, "--", *shell]
-
-
-def _covered(cwd: str) -> list[str]:
-    """Credentials, and /run with the sockets of other programs, unless the command runs there."""
-    is_below_run = os.path.realpath(cwd).startswith("/run/")
-    return [*(["/run"] if os.path.isdir("/run") and not is_below_run else []), *hidden_paths()]
 
 
 @cache

@@ -105,8 +105,7 @@ def check_contents(word: Word, cwd: str | None, *, endings: tuple[str, ...] = ()
 def _is_trap(entry: os.DirEntry[str]) -> bool:
     """Whether opening it shows a credential, or waits for a writer."""
     if entry.is_symlink():
-        real = os.path.realpath(entry.path)
-        return leads_to_credential(entry.path) or _is_of_system(real)
+        return leads_to_credential(entry.path) or _is_of_system(os.path.realpath(entry.path))
     if is_credential(entry.path):
         return not _is_bare_git_config(entry.path)
     return not entry.is_file() and stat.S_ISFIFO(entry.stat().st_mode)

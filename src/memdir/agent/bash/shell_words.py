@@ -116,7 +116,8 @@ class Simple:
 
 def read_commands(source: str, cwd: str | None = None) -> list[Simple]:
     """Every simple command of the line, in order; Refused when any part is outside the small language."""
-    _refuse_control_characters(source)
+    if control := next((char for char in source if _is_control(char)), ""):
+        raise Refused(f"The command holds the control character U+{ord(control):04X}: write plain text only.")
     commands: list[Simple] = []
     stages: tuple[Simple, ...] = ()  # of the pipeline being read
     words: list[Word] = []
@@ -170,10 +171,8 @@ def _first_pattern(text: str) -> int:
     return found.start() if found else -1
 
 
-def _refuse_control_characters(source: str) -> None:
-    for char in source:
-        if char not in "\t\n" and unicodedata.category(char) in ("Cc", "Cs"):
-            raise Refused(f"The command holds the control character U+{ord(char):04X}: write plain text only.")
+def _is_control(char: str) -> bool:
+    return char not in "\t\n" and unicodedata.category(char) in ("Cc", "Cs")
 
 
 def _tokens(source: str) -> Iterator[Word | str]:

@@ -71,19 +71,11 @@ class WriteTool:
     spec = tool_spec("Write")
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
-        path = os.path.join(context.cwd, str(arguments["file_path"]))
-        real = os.path.realpath(path)
-        try:
-            current = context.files.read(path)
-        except MemoryNotFound:
-            verb = "Created"
-        else:
-            fault = context.state.fault_of_edit(real, current)
-            if fault:
-                return Outcome(fault, is_error=True)
-            verb = "Replaced"
-        data = str(arguments["content"]).encode("utf-8", "replace")
-        return Outcome(f"{verb} {path}{await _put(context, path, data)}.")
+        plan = _write_of(os.path.join(context.cwd, str(arguments["file_path"])), arguments, context)
+        if plan.fault:
+            return Outcome(plan.fault, is_error=True)
+        verb = "Created" if plan.before is None else "Replaced"
+        return Outcome(f"{verb} {plan.path}{await _put(context, plan.path, plan.after)}.")
 
 
 class EditTool:
@@ -132,17 +124,23 @@ def change_of(use: ToolUse, context: ToolContext) -> PlannedWrite:
     if fault:
         return PlannedWrite(path, fault=fault)
     try:
+        if use.name == "Write":
+            return _write_of(path, use.input, context)
         before = context.files.read(path)
-    except MemoryNotFound as error:
-        new = str(use.input.get("content", "")).encode("utf-8", "replace")
-        return PlannedWrite(path, None, new) if use.name == "Write" else PlannedWrite(path, fault=error.message)
     except MemdirError as error:
         return PlannedWrite(path, fault=error.message)
-    fault = context.state.fault_of_edit(os.path.realpath(path), before)
-    if use.name == "Write":
-        return PlannedWrite(path, before, str(use.input["content"]).encode("utf-8", "replace"), fault)
     change = _Replacing(before, use.input)
-    return PlannedWrite(path, before, change.result, fault or change.fault)
+    fault = context.state.fault_of_edit(os.path.realpath(path), before) or change.fault
+    return PlannedWrite(path, before, change.result, fault)
+
+
+def _write_of(path: str, arguments: Mapping[str, Json], context: ToolContext) -> PlannedWrite:
+    after = str(arguments["content"]).encode("utf-8", "replace")
+    try:
+        before = context.files.read(path)
+    except MemoryNotFound:
+        return PlannedWrite(path, None, after)
+    return PlannedWrite(path, before, after, context.state.fault_of_edit(os.path.realpath(path), before))
 
 
 async def _put(context: ToolContext, path: str, data: bytes, *, is_cut: bool = False) -> str:

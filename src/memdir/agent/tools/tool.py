@@ -227,8 +227,7 @@ def tool_spec(name: str) -> ToolSpec:
 def memory_tools() -> tuple[Tool, ...]:
     """All that work here, in the order a host lists them: Bash needs the extra `bash` and a kernel sandbox."""
     from memdir.agent.tools.file_tools import EditTool, ReadTool, WriteTool
-    from memdir.agent.tools.glob import GlobTool
-    from memdir.agent.tools.grep import GrepTool
+    from memdir.agent.tools.search_tools import GlobTool, GrepTool
 
     tools: tuple[Tool, ...] = (ReadTool(), WriteTool(), EditTool(), GrepTool(), GlobTool())
     if why_no_bash():

@@ -19,7 +19,7 @@ from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.log_lines import LogLine, log_day
 from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
-from memdir.transcript.message import Message, Text, ToolResult, ToolUse
+from memdir.transcript.message import Message, Text, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.session_list import AttendedSession
 
@@ -126,24 +126,18 @@ def _session(folder: str, name: str) -> SessionText | None:
 
 
 def _other_session(other: AttendedSession) -> SessionText:
-    """A session of another agent: what was said in it, and what tools answered."""
+    """A session of another agent: what was said in it."""
     lines = tuple(line for message in other.messages() for line in _lines(message))
     return SessionText(other.ref.id, other.ref.modified, lines)
 
 
 def _lines(message: Message | None, *, is_sidechain: bool = False) -> Iterator[SessionLine]:
-    if message is None:
+    if message is None or message.is_meta or message.is_off or is_sidechain:
         return
-    is_hidden = message.is_meta or is_sidechain or message.is_off
     moment = _seconds(message.timestamp)
     for block in message.content:
-        match block:
-            case Text(text):
-                yield SessionLine(message.role, "meta" if is_hidden else "said", text, message.id, moment)
-            case ToolResult(_, content):
-                yield SessionLine(message.role, "meta" if is_hidden else "tool_result", content, message.id, moment)
-            case _:
-                continue
+        if isinstance(block, Text):
+            yield SessionLine(message.role, "said", block.text, message.id, moment)
 
 
 def _seconds(stamp: str) -> float:

@@ -28,10 +28,10 @@ from memdir.share.remote import (
     GONE,
     HEX,
     Delta,
-    Intake,
     Manifest,
     PushResult,
     Reason,
+    Room,
     TeamCaps,
     Version,
     digest_of,
@@ -88,7 +88,7 @@ class FolderRemote:
         self._name = name
         self._kept = kept
         self.caps = TeamCaps()
-        self._intake = Intake(self.caps)
+        self._room = Room(self.caps)
         self.reads = 0  # files of the folder that were opened
 
     def pull(self, known: Manifest) -> Delta:
@@ -138,7 +138,7 @@ class FolderRemote:
         """The memories as all the writes that can be seen make them, and these writes. No text is read that is
         `known`; those of known memories come first, so that nobody who fills the folder keeps them from being read."""
         lists, there = self._lists()
-        writes, self._intake = _believed(lists), Intake(self.caps)
+        writes, self._room = _believed(lists), Room(self.caps, times=2)
         heads: dict[str, Head] = {}
         second: list[tuple[str, Write, bytes]] = []
         for key in sorted(writes, key=lambda one: (not known.digest(one), one)):
@@ -164,8 +164,8 @@ class FolderRemote:
         digests, version = {write.version.digest for write in living}, living[0].version
         if digests == {known} and known in there:
             return Head(version, clock)
-        sizes = [self._size(digest) for digest in digests & there]
-        faults = [fault for size in sizes if (fault := self._intake.fault_of(size))]
+        sizes = {f"{key} {digest}": self._size(digest) for digest in digests & there}
+        faults = [fault for one, size in sizes.items() if (fault := self._room.fault_of(one, size))]
         if faults:
             return Head(version, clock, unread=faults[0])
         texts = {digest: self._text(digest) for digest in digests & there}
@@ -245,10 +245,8 @@ class FolderRemote:
         except FileNotFoundError:
             self._require_mark()
             return set()
-        except OSError as error:
+        except (OSError, PathEscape) as error:
             raise self._offline(error) from error
-        except PathEscape as error:
-            raise RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy) from error
 
     def _read_list(self, member: str) -> dict[str, Write] | None:
         """None for one that cannot be read now."""
@@ -318,12 +316,12 @@ class FolderRemote:
                 if os.stat(held).st_mode & 0o777 != mode:
                     os.chmod(held, mode)  # whoever may write to the team's folder may write here
                 write_project_file(os.path.join(held, name), data)
-        except OSError as error:
+        except (OSError, PathEscape) as error:
             raise self._offline(error) from error
-        except PathEscape as error:
-            raise RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy) from error
 
-    def _offline(self, error: OSError | DiskError) -> RemoteError:
+    def _offline(self, error: OSError | DiskError | PathEscape) -> RemoteError:
+        if isinstance(error, PathEscape):
+            return RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy)
         why = error.message if isinstance(error, DiskError) else os.strerror(error.errno or 0)
         code = error.code if isinstance(error, DiskError) else error.errno
         if code in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -17,7 +17,7 @@ from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_obje
 from memdir.disk.git_network import GitNetwork
 from memdir.disk.safe_path import is_index, is_key
 from memdir.errors import HistoryError, RemoteError
-from memdir.share.remote import GONE, Delta, Intake, Manifest, PushResult, Reason, TeamCaps, Version, digest_of
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Room, TeamCaps, Version, digest_of
 
 BRANCH = "main"
 MARK = "memdir-team.json"  # a file that says that the repository is a team's
@@ -174,12 +174,12 @@ class GitRemote:
             for row in listed.split(b"\0")
             for told, _, path in [row.partition(b"\t")]
         }
-        intake = Intake(self.caps)
+        room = Room(self.caps, times=2)
         for key in sorted(rows, key=lambda one: (not known.digest(one), one)):
             if not key.endswith(".md") or is_index(key):
                 continue
             mode, _, name, size = rows[key].decode("ascii", "replace").split()
-            fault = intake.fault_of(int(size)) if mode in _PLAIN and size.isdecimal() and is_key(key) else "path"
+            fault = room.fault_of(key, int(size)) if mode in _PLAIN and size.isdecimal() and is_key(key) else "path"
             if fault:
                 refused[key] = fault
             else:

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
-from memdir.share.remote import GONE, Delta, Intake, Manifest, PushResult, Reason, TeamCaps, Version
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Room, TeamCaps, Version
 from memdir.version import __version__
 
 BATCH = 100  # changes in one request, as the contract has it
@@ -98,7 +98,7 @@ class HubRemote:
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
-        intake, found, head = Intake(self.caps), _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
+        room, found, head = Room(self.caps, times=2), _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
         found.revision, at = since, since
         for _ in range(MAX_PAGES):
             path = f"{self._path}/entries?since={at}&limit={PAGE}&content=1&deleted=1"
@@ -110,7 +110,7 @@ class HubRemote:
                 break
             for one in _list(answer, "entries"):
                 self._take(one, found)
-                if (key := str(one.get("key"))) in found.texts and (why := intake.fault_of(len(found.texts[key]))):
+                if (key := str(one.get("key"))) in found.texts and (why := room.fault_of(key, len(found.texts[key]))):
                     found.texts.pop(key)
                     found.refused[key] = why
             found.purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
@@ -222,12 +222,10 @@ class HubRemote:
                 self._connection = None
                 if is_kept and attempt == 0 and time.monotonic() < until:
                     continue
-                why = getattr(error, "strerror", "") or type(error).__name__
-                told, remedy = (
-                    f"{self._parts.netloc} cannot be reached: {why}",
-                    "What you changed waits here until it can",
+                told = (
+                    f"{self._parts.netloc} cannot be reached: {getattr(error, 'strerror', '') or type(error).__name__}"
                 )
-                raise RemoteError(told, remedy=remedy) from error
+                raise RemoteError(told, remedy="What you changed waits here until it can") from error
             if len(content) > MAX_ANSWER_BYTES:
                 raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
             return response.status, content

@@ -52,10 +52,11 @@ def harmless_name(key: str, data: bytes = b"") -> str:
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
     """The kinds of the secrets that a file holds and did not hold before, and where they stand; never their values."""
     text = _all_text(data)
-    found = new_secrets(_all_text(before or b""), text)
-    named = find_secrets(key) or find_secrets(key.replace("/", " ")) if before is None else ()
+    found = new_secrets(_all_text(before) if before else "", text)
+    parts = key.replace("/", " ")  # what is encoded holds slashes, too
+    named = find_secrets(f"{key}\n{parts}") if before is None else ()
     told = [_told(text, found)] if found else []
-    told += [f"{match.kind} in its file name" for match in named]
+    told += dict.fromkeys(f"{match.kind} in its file name" for match in named)
     return tuple(dict.fromkeys(match.kind for match in (*found, *named))), ", ".join(told)
 
 

@@ -35,19 +35,20 @@ _JOINTS = (
     r"""(?:[A-Za-z][\w .()#/-]{0,30}[:=][ \t]{0,4})?["'`]?"""  # ... "second half: "
     r"""|(?<=[ ])(?<!\S\S[ ])(?=\S(?!\S)))"""  # a b c d
 )
-_MARKUP = (  # what a page shows without a gap
-    r"(?=[*`~<\\\]\[&])(?:"  # as above
-    r"[*`]{1,3}|~~|</?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd
-    r"|\\(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w)\\(?=\w)"  # ab\_cd, a\b\c\d
-    r"|\]\([^()\s]{0,200}\)|(?<=\w)\[(?=\w+\]\()"  # [ab](page)cd, ab[cd](page)
-    r"|&(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));)"
+# What a page shows without a gap; each kind begins with a sign of its own, as above. ◦ is where one looks back.
+_KINDS = (
+    r"\*◦[*`]{0,2}|`◦[*`]{0,2}|~◦~|<◦/?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd
+    r"|\\◦(?:(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w\\)(?=\w))"  # ab\_cd, a\b\c\d
+    r"|\]\([^()\s]{0,200}\)|\[(?<=\w\[)(?=\w+\]\()"  # [ab](page)cd, ab[cd](page)
+    r"|&◦(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));"
 )
+_MARKUP = _KINDS.replace("◦", "")
+# Inside of a word, which most texts are without: around one it hides nothing.
+_CUT = f"(?:{_KINDS})".replace("◦", r"""(?<![\s"'`,({*>].)(?<!\W\[.)""") + r"(?=[\w%+/=&#<~\\*`\[-]|[;:.]\S)"
+_ALONE = r"\n[ \t]{0,8}(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)"  # that may be a line of base64 beneath
 _LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
-_SHORTEST_SEED, _LONGEST_SEED = (
-    47,
-    224,
-)  # characters of a line of 12 to 24 words of 3 to 8 letters, with its marks
+_SHORTEST_SEED, _LONGEST_SEED = 47, 224  # characters of a line of 12 to 24 words of 3 to 8 letters, with its marks
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
 _LEVELS = {"near": NEAR, "assigned": ASSIGNED, "stated": STATED}
@@ -105,7 +106,7 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
         if rank <= RANK_FORMAT:  # whole; what only a word announced may be the first piece
             known[start:end] = b"\1" * (end - start)
     seen = Counter(view.text[slice(*word)] for word in view.words)
-    for joints in (_JOINTS, _MARKUP):
+    for joints in (_JOINTS, _MARKUP) if _is_marked(view.text) else (_JOINTS,):
         whole = _without(joints, view.text)
         new = Counter(whole[slice(*word)] for word in words_of(whole)) - seen
         if not _formats_in(list(new)):
@@ -120,7 +121,7 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
 
 def unmarked(view: View) -> View | None:
     """The text without markup, where that lays bare what may be a disguise itself: something encoded or escaped."""
-    if not has_markup(view.text):
+    if not _is_marked(view.text):
         return None
     whole = once = _without(_MARKUP, view.text)
     for _ in range(MAX_LAYERS):
@@ -139,8 +140,11 @@ def _without(joints: str, text: str) -> str:
     return compiled(joints).sub("", text)
 
 
-def has_markup(text: str) -> bool:
-    return any(sign in text for sign in "*`~<\\[&")  # far faster than a pattern
+@lru_cache(maxsize=2)
+def _is_marked(text: str) -> bool:
+    """Whether there is markup that may hide something; to ask for its signs first is far faster than a pattern."""
+    has_sign = any(sign in text for sign in "*`~<\\[]&")
+    return has_sign and bool(compiled(_CUT).search(text) or compiled(_ALONE).search(text))
 
 
 def _is_more(text: str) -> bool:
@@ -157,10 +161,10 @@ def _may_hold_pieces(text: str) -> bool:
     """Whether there is what no token is without: a digit beside a letter in a longer run, or letters one by one."""
     if compiled(r" \S \S \S ").search(text) and compiled(r"(?:\S ){15}").search(text):
         return True
-    if has_markup(text) and len(compiled(r"[*`~\\>]\w(?=[*`~\\<])").findall(text)) >= _LETTER_BY_LETTER:
+    if _is_marked(text) and len(compiled(r"[*`~\\>]\w(?=[*`~\\<])").findall(text)) >= _LETTER_BY_LETTER:
         return True
-    is_mixed = compiled(r"\d(?:(?=[A-Za-z])|(?<=[A-Za-z]\d))").search(text)
-    return bool(is_mixed and compiled(r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}\d").search(text))
+    is_mixed = compiled(r"[0-9](?:(?=[A-Za-z])|(?<=[A-Za-z].))").search(text)
+    return bool(is_mixed and compiled(r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}[0-9]").search(text))
 
 
 def _runs(text: str, view: View, start: int, end: int) -> list[tuple[int, int]]:

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
     Rule = tuple[str, tuple[str, ...], str]  # kind, literals and pattern
     Numbers = dict[str, tuple[int, ...]]  # of rows
-    Literal = tuple[str, bytes, tuple[int, ...]]  # with its bones and the numbers of its rows
+    Literals = tuple[tuple[str, str, int], ...]  # what is looked for first, the literal, and the number of its row
 
 _BLANK = "␣"
-_COMMON = "zqjxkvbywgpfmucdlhrsinoate.:- "  # signs from rare to common; what is not among them is rarer still
 _LEADING = "^"
 _HEAD = 3  # letters by which the beginning of a run is known
 MIN_RUN = 24  # letters, digits, _ and - in a row that every format without a literal has
 _OTHER_SIGNS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
-_RARE = 4  # of these that most texts lack
+_NO_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
+_IN_WORDS = ("places", "announcers")  # tables whose literals are mostly words
+_MOST_PLAIN, _LONGEST_PLAIN = 20_000, 24  # words that are remembered, and letters of one
 
 
 @lru_cache(maxsize=2_048)
@@ -56,33 +57,46 @@ def _rows(table: str) -> tuple[tuple[str, tuple[str, ...], str, bool], ...]:
 
 
 @cache
-def _literals(table: str, *, is_ascii: bool, is_leading: bool) -> tuple[tuple[str, tuple[Literal, ...]], ...]:
-    """The literals of a table with the numbers of their rows, by a part of each: where that is not in a text, none of
-    them has to be looked for, and most texts lack most of those parts."""
-    found: dict[str, dict[str, tuple[int, ...]]] = {}
-    for number, (_, literals, _, leads) in enumerate(_rows(table)):
-        for literal in (one for one in literals if one and one.isascii() == is_ascii and leads == is_leading):
-            some = found.setdefault(_telling_part(literal), {})
-            some[literal] = (*some.get(literal, ()), number)
-    return tuple(
-        (part, tuple((literal, _bones(literal), numbers) for literal, numbers in some.items()))
-        for part, some in found.items()
-    )
-
-
-def _bones(text: str) -> bytes:
-    """A text without the commonest letters: a third of it, in which one searches in a third of the time for the same of
-    a literal. Where that is not, the literal is not in the text."""
-    return text.encode("ascii").translate(None, b"etaoins r\n") if text.isascii() else b""
+def _literals(table: str) -> tuple[Literals, Literals]:
+    """The literals of a table: those that have two letters and more in a row, with the most that they have; and the
+    others with one character of theirs, which most texts lack."""
+    by_letters: list[tuple[str, str, int]] = []
+    by_sign: list[tuple[str, str, int]] = []
+    for number, (_, literals, _, _) in enumerate(_rows(table)):
+        for literal in literals:
+            letters = max(compiled("[A-Za-z]{2,}").findall(literal), key=len, default="") if literal.isascii() else ""
+            sign = max(literal, key=lambda one: (not one.isascii(), not one.isalpha(), one), default="")
+            (by_letters if letters else by_sign).append((letters or sign, literal, number))
+    return tuple(by_letters), tuple(by_sign)
 
 
 @cache
-def _leading(table: str) -> tuple[Numbers, Numbers]:
-    """The rows whose matches begin with a literal: by the letters and digits that it begins with where a sign follows
+def _plain_words() -> set[str]:
+    """Words that hold no literal: most come again in the next text. Only letters, so that no value stays here whole."""
+    return set()
+
+
+@lru_cache(maxsize=2)
+def _telling_words(text: str) -> str:
+    """The words of a text that may hold a literal in letters."""
+    plain = _plain_words()
+    found = set(_narrow(text).translate(_NO_LETTERS).split()) - plain
+    all_of_them = "\n".join(found)
+    known = {letters for table in _IN_WORDS for letters, _, _ in _literals(table)[0] if letters in all_of_them}
+    new = {word for word in found if len(word) <= _LONGEST_PLAIN and not any(letters in word for letters in known)}
+    if len(plain) > _MOST_PLAIN:
+        plain.clear()
+    plain |= new
+    return "\n".join(found - new)
+
+
+@cache
+def _leading() -> tuple[Numbers, Numbers]:
+    """The formats that begin with a literal: by the letters and digits that it begins with where a sign follows
     there, and else by the first three of them. Both stand at the beginning of a run of such, so no text is searched."""
     whole: Numbers = {}
     begun: Numbers = {}
-    for number, (_, literals, _, leads) in enumerate(_rows(table)):
+    for number, (_, literals, _, leads) in enumerate(_rows("formats")):
         for literal in literals if leads else ():
             found = compiled("[A-Za-z0-9]+").match(literal)
             run = found.group() if found else ""
@@ -92,16 +106,9 @@ def _leading(table: str) -> tuple[Numbers, Numbers]:
 
 
 @cache
-def _without_literal(table: str) -> tuple[int, ...]:
-    """The rows that any text may hold a match of."""
-    return tuple(number for number, (_, literals, _, _) in enumerate(_rows(table)) if "" in literals)
-
-
-def _telling_part(literal: str) -> str:
-    """Its rarest character, or where that is a common one what it shares with others that texts seldom hold."""
-    rarest = min(literal, key=_COMMON.rfind, default="")
-    shared = (part for part in _words("shared") if part in literal)
-    return rarest if _COMMON.rfind(rarest) < _RARE else next(shared, rarest)
+def _inner() -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """The formats that do not, and the literals that they hold: nothing, or one somewhere."""
+    return tuple((number, literals) for number, (_, literals, _, leads) in enumerate(_rows("formats")) if not leads)
 
 
 @cache
@@ -116,10 +123,11 @@ def _words(name: str) -> tuple[str, ...]:
 
 def tried(table: str, text: str) -> list[tuple[str, str]]:
     """Kind and pattern of the rules of a table of which the text holds a literal, and of those without one."""
-    hit = _with_literal(table, text, is_leading=False)
-    hit.update(_without_literal(table))
-    if any(_leading(table)):
-        hit |= _with_literal(table, text, is_leading=True)
+    words = _telling_words(text) if table in _IN_WORDS else text
+    by_letters, by_sign = _literals(table)
+    hit = {number for sign, literal, number in by_sign if sign in text and literal in text}
+    if words:
+        hit.update(number for letters, literal, number in by_letters if letters in words and literal in text)
     return _chosen(table, hit)
 
 
@@ -128,9 +136,9 @@ def tried_formats(text: str) -> list[tuple[str, str]]:
     parted = _narrow(text).translate(_OTHER_SIGNS)
     longest = max(map(len, parted.split()), default=0)
     runs = set(parted.replace("_", " ").replace("-", " ").split())
-    whole, begun = _leading("formats")
-    hit = _with_literal("formats", text, is_leading=False)
-    hit.update(_without_literal("formats") if longest >= MIN_RUN else ())
+    whole, begun = _leading()
+    may_be_any = longest >= MIN_RUN
+    hit = {number for number, some in _inner() if any(one in text if one else may_be_any for one in some)}
     hit.update(*(whole[run] for run in runs & whole.keys()))
     hit.update(*(begun[head] for head in {run[:_HEAD] for run in runs} & begun.keys()))
     return _chosen("formats", hit)
@@ -139,19 +147,6 @@ def tried_formats(text: str) -> list[tuple[str, str]]:
 def _narrow(text: str) -> str:
     """In which one searches faster for what is plain."""
     return text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
-
-
-def _with_literal(table: str, text: str, *, is_leading: bool) -> set[int]:
-    hit: set[int] = set()
-    narrow = _narrow(text)
-    bones = _bones(narrow)
-    for is_ascii, place in ((True, narrow), (False, text)) if narrow is not text else ((True, text),):
-        for part, some in _literals(table, is_ascii=is_ascii, is_leading=is_leading):
-            if part in place:
-                for literal, its_bones, numbers in some:
-                    if its_bones in bones and literal in place:
-                        hit.update(numbers)
-    return hit
 
 
 def _chosen(table: str, hit: set[int]) -> list[tuple[str, str]]:

@@ -21,6 +21,8 @@ _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uf
 _UNSEEN_TOO = r"[\U000e0000-\U000e0fff]"  # more signs that choose how a letter is drawn, and nothing to be drawn
 _AROUND = "\"'`<>,;()[]{}"  # signs that stand around words
 _PARTED = dict.fromkeys(map(ord, _AROUND), " ")
+_PLAIN = r"[a-z./_:-]{1,30}|(?:[a-z]{0,12}[./_:-]){3,40}[a-z]{0,12}"  # a name, a path, an address
+_IN_WORD = bytes(0x20 < code < 0x7F and chr(code) not in _AROUND for code in range(256))
 WRAPPED = r"\n[ \t]{0,8}[A-Za-z0-9+/]{12,80}={0,2}\r?(?:\n|$)"  # a line of base64 and of nothing else
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
@@ -47,26 +49,26 @@ class View:
 
     @cached_property
     def words(self) -> list[tuple[int, int]]:
-        """Where words stand that are long enough for a token."""
         return words_of(self.text)
 
     @cached_property
     def long_words(self) -> list[tuple[int, int]]:
-        """Those that are not all small letters."""
-        return [span for word in self.words for span in _stretches(self.text, *word)]
+        """The same, a very long one in stretches that are looked at one by one."""
+        spans = [(at, min(at + MAX_WORD, end)) for start, end in self.words for at in range(start, end, MAX_WORD)]
+        return [span for span in spans if span[1] - span[0] >= MIN_WORD]
 
 
 def plain(view: View) -> View:
     """The text in NFKC, without characters that cannot be seen."""
     text = view.text
-    odd = "" if text.isascii() else "".join(sorted(sign for sign in set(text) if _visible(sign) != sign))
+    if text.isascii():
+        return view
+    odd = "".join(sorted(one for one in set(text) if not one.isascii() and _visible(one) != one))
     return rewritten(view, f"[{odd}]", lambda match: _visible(match.group())) if odd else view
 
 
 @lru_cache(maxsize=4_096)
 def _visible(character: str) -> str:
-    if character.isascii():
-        return character
     if unicodedata.category(character) == "Cf" or character in _UNSEEN or compiled(_UNSEEN_TOO).match(character):
         return ""
     return unicodedata.normalize("NFKC", character)
@@ -126,32 +128,22 @@ def _places_of(view: View, cuts: list[tuple[int, int, str]]) -> tuple[list[int],
 
 
 def words_of(text: str) -> list[tuple[int, int]]:
-    """Where words stand that are long enough for a token."""
+    """Where words stand that are long enough for a token, and not all small letters."""
+    if b"\1" * MIN_WORD not in text.encode("utf-8", "replace").translate(_IN_WORD):
+        return []  # as most prose
     if text.isascii():  # either way is faster than a pattern, by far
         parted = text.translate(_PARTED)
     else:
         parted = text
         for sign in _AROUND:
             parted = parted.replace(sign, " ")
-    words = parted.split()
-    if max(map(len, words), default=0) < MIN_WORD:
-        return []
     spans: list[tuple[int, int]] = []
-    at = 0
-    for word in [word for word in words if len(word) >= MIN_WORD]:
+    is_plain, at = compiled(_PLAIN).fullmatch, 0
+    for word in [word for word in parted.split() if len(word) >= MIN_WORD and not is_plain(word)]:
         at = parted.index(word, at)
         spans.append((at, at + len(word)))
         at += len(word)
     return spans
-
-
-def _stretches(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A word that is not all small letters; a very long one in stretches that are looked at one by one."""
-    is_plain = compiled(r"[a-z./_:-]{1,30}").fullmatch
-    if end - start <= MAX_WORD:
-        return [] if is_plain(text, start, end) else [(start, end)]
-    spans = [(at, min(at + MAX_WORD, end)) for at in range(start, end, MAX_WORD)]
-    return [span for span in spans if span[1] - span[0] >= MIN_WORD and not is_plain(text, *span)]
 
 
 def decoded(run: str) -> str:

@@ -4,76 +4,51 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memdir.disk.plain_file import open_plain
+from memdir.disk.plain_json import decode
 from memdir.text.speakers import is_host
 from memdir.transcript.message import Block, Json, Message, Role, Text, ToolResult, ToolUse
-from memdir.transcript.sources.source import LineSource, SessionRef, is_of_project, newest_first, roots_of, session_ref
+from memdir.transcript.record import Record
+from memdir.transcript.sources.source import FileSource, head_of, is_of_project, placed_id, roots_of
 
-AGENT = "codex"
 MAX_HEAD_BYTES = 1 << 20  # the first line holds the whole of the base instructions
 
 
 @dataclass(frozen=True)
-class CodexSessions(LineSource):
-    """The rollouts below Codex's home, `~/.codex`."""
+class CodexSessions(FileSource):
+    """The rollouts below Codex's home, `~/.codex`: those started in a project's folder, or below the root of its
+    repository."""
 
-    home: str
-    agent = AGENT
+    agent = "codex"
 
-    def sessions(self, project: str) -> Iterator[SessionRef]:
-        """Those started in this project's folder, or below the root of its repository."""
+    def paths(self, project: str) -> Iterable[str]:
         roots = roots_of(project)
-        rollouts = _rollouts(os.path.join(self.home, "sessions"))
-        yield from newest_first(session_ref(path, AGENT) for path in rollouts if is_of_project(_folder_of(path), roots))
+        for current, _, names in os.walk(os.path.join(self.home, "sessions")):
+            found = (name for name in names if name.startswith("rollout-") and name.endswith(".jsonl"))
+            paths = (os.path.join(current, name) for name in found)
+            yield from (path for path in paths if is_of_project(_folder_of(path), roots))
 
-    def said(self, line: bytes, message_id: str) -> Message | None:
-        return _message(line, message_id)
-
-
-def _rollouts(folder: str) -> Iterator[str]:
-    for current, _, names in os.walk(folder):
-        yield from (
-            os.path.join(current, name) for name in names if name.startswith("rollout-") and name.endswith(".jsonl")
-        )
+    def said(self, record: Record, place: int) -> Message | None:
+        payload = record.fields.get("payload") if record.type == "response_item" else None
+        if not isinstance(payload, dict) or not (blocks := _blocks(payload)):
+            return None
+        is_user = payload.get("role") == "user" or isinstance(blocks[0], ToolResult)
+        role: Role = "user" if is_user else "assistant"
+        return Message(role, blocks, placed_id(place), timestamp=record.timestamp)
 
 
 def _folder_of(path: str) -> str:
     """Where a session was started; the root of the file system when its first line cannot be read, and for that of a
     sub-agent, in which no person talks (L4)."""
-    try:
-        with open_plain(path) as file:
-            meta = _decoded(file.readline(MAX_HEAD_BYTES))
-    except OSError:
-        return os.sep
-    told = meta["payload"] if meta.get("type") == "session_meta" else {}
+    meta = head_of(path, MAX_HEAD_BYTES)
+    payload = meta.get("payload") if meta.get("type") == "session_meta" else None
+    told = payload if isinstance(payload, dict) else {}
     source, folder = told.get("source"), told.get("cwd")
     is_subagent = told.get("thread_source") == "subagent" or (isinstance(source, dict) and "subagent" in source)
     return folder if isinstance(folder, str) and not is_subagent else os.sep
-
-
-def _decoded(raw: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(raw.strip(b"\0 \t\r\n"))
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) and isinstance(found.get("payload"), dict) else {}
-
-
-def _message(raw: bytes, message_id: str) -> Message | None:
-    line = _decoded(raw)
-    if line.get("type") != "response_item":
-        return None
-    payload: dict[str, Any] = line["payload"]
-    blocks = _blocks(payload)
-    if not blocks:
-        return None
-    is_user = payload.get("role") == "user" or isinstance(blocks[0], ToolResult)
-    role: Role = "user" if is_user else "assistant"
-    return Message(role, blocks, message_id, timestamp=str(line.get("timestamp", "")))
 
 
 def _blocks(payload: Mapping[str, Any]) -> tuple[Block, ...]:
@@ -109,15 +84,9 @@ def _is_said(payload: Mapping[str, Any], at: int) -> bool:
 
 def _call(payload: Mapping[str, Any]) -> ToolUse:
     given = payload.get("arguments", payload.get("input", payload.get("action")))
-    arguments: dict[str, Json] = {}
-    if isinstance(given, str):
-        try:
-            decoded = json.loads(given)
-        except (ValueError, RecursionError):
-            decoded = None
-        arguments = decoded if isinstance(decoded, dict) else {"input": given}
-    elif isinstance(given, dict):
-        arguments = given
+    found = decode(given.encode("utf-8", "replace")) if isinstance(given, str) else given
+    otherwise: dict[str, Json] = {"input": given} if isinstance(given, str) else {}
+    arguments = found if isinstance(found, dict) else otherwise
     name = payload.get("name") or str(payload.get("type")).removesuffix("_call")
     return ToolUse(str(payload.get("call_id", payload.get("id"))), str(name), arguments)
 

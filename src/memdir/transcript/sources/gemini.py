@@ -6,24 +6,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from memdir.disk.plain_file import read_beginning
 from memdir.text.speakers import without_host
 from memdir.transcript.message import Block, Message, Role, Text, ToolResult, ToolUse
-from memdir.transcript.reader import lines_forwards
+from memdir.transcript.reader import Reading, read_records
 from memdir.transcript.record import Record
-from memdir.transcript.sources.claude_code import slugs_of
 from memdir.transcript.sources.source import (
-    LineSource,
-    RecordSource,
+    FileSource,
     SessionRef,
+    head_of,
     is_of_project,
-    newest_first,
+    placed_id,
     roots_of,
-    session_ref,
+    slug_folders,
     transcripts_in,
 )
 
@@ -34,16 +33,15 @@ _SAID = ("real_user", "assistant_output", "tool_result", None)  # of Qwen's reco
 
 
 @dataclass(frozen=True)
-class GeminiSessions(LineSource):
-    """The chats below Gemini CLI's home, `~/.gemini`."""
+class GeminiSessions(FileSource):
+    """The chats below Gemini CLI's home, `~/.gemini`: those started in a project's folder, or below the root of its
+    repository. Sub-agents have chats of their own, in which no person talks."""
 
-    home: str
     agent = "gemini"
 
-    def sessions(self, project: str) -> Iterator[SessionRef]:
-        """Those started in this project's folder, or below the root of its repository."""
+    def paths(self, project: str) -> Iterable[str]:
         paths = (path for folder in self.folders(project) for path in transcripts_in(os.path.join(folder, "chats")))
-        yield from newest_first(session_ref(path, self.agent) for path in paths if _is_main(path))
+        return (path for path in paths if head_of(path, MAX_HEAD_BYTES).get("kind", "main") == "main")
 
     def folders(self, project: str) -> list[str]:
         """Where Gemini CLI keeps what belongs to a project."""
@@ -54,60 +52,59 @@ class GeminiSessions(LineSource):
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
         """A record of the model is written again when its tools were called: that one tells the calls only."""
         told: set[str] = set()
-        for raw in lines_forwards(ref.path, start, end):
-            found = _decoded(raw.data)
-            role, blocks = _ROLES.get(found.get("type")), _told(found)
-            new = [block for block in blocks if not isinstance(block, Text) or str(found.get("id")) not in told]
+        reading = Reading(start)
+        for record in read_records(ref.path, reading, end=end):
+            record_id = str(record.fields.get("id"))
+            blocks = _told(record)
+            new = [block for block in blocks if not isinstance(block, Text) or record_id not in told]
             new = [block for block in new if not isinstance(block, ToolUse) or block.id not in told]
-            told |= {str(found.get("id")), *(block.id for block in new if isinstance(block, ToolUse))}
-            message = _message(found, role, new, f"@{raw.start}") if role is not None else None
+            told |= {record_id, *(block.id for block in new if isinstance(block, ToolUse))}
+            message = _message(record, new, placed_id(reading.place))
             if message is not None:
-                yield raw.start, message
+                yield reading.place, message
 
 
 @dataclass(frozen=True)
-class QwenSessions(RecordSource):
-    """The chats below Qwen Code's home, `~/.qwen`."""
+class QwenSessions(FileSource):
+    """The chats below Qwen Code's home, `~/.qwen`: those started in this folder or at the root of its repository."""
 
-    home: str
     agent = "qwen"
 
-    def sessions(self, project: str) -> Iterator[SessionRef]:
-        """Those started in this folder or at the root of its repository."""
-        folders = (os.path.join(self.home, "projects", slug, "chats") for slug in slugs_of(project))
-        yield from newest_first(session_ref(path, self.agent) for folder in folders for path in transcripts_in(folder))
+    def paths(self, project: str) -> Iterable[str]:
+        folders = (os.path.join(folder, "chats") for folder in slug_folders(self.home, project))
+        return (path for folder in folders for path in transcripts_in(folder))
 
-    def said(self, record: Record) -> Message | None:
-        raw, role = record.fields.get("message"), _ROLES.get(record.type)
-        if role is None or not isinstance(raw, dict) or record.is_sidechain or record.is_meta:
+    def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
+        raw = record.fields.get("message")
+        if not isinstance(raw, dict) or record.is_sidechain or record.is_meta:
             return None
         if record.fields.get("provenance") not in _SAID:
             return None
-        blocks = list(_blocks(raw.get("parts"), is_users=role == "user"))
-        return _message(record.fields, role, blocks, record.uuid)
+        return _message(record, list(_blocks(raw.get("parts"), record.type)), record.uuid)
 
 
-def _message(found: Mapping[str, Any], role: Role, blocks: list[Block], message_id: str) -> Message | None:
-    moment = found.get("timestamp")
-    stamp = moment if isinstance(moment, str) else ""
-    return Message(role, tuple(blocks), message_id, timestamp=stamp) if blocks and message_id else None
+def _message(record: Record, blocks: list[Block], message_id: str) -> Message | None:
+    role = _ROLES.get(record.type)
+    if role is None or not blocks or not message_id:
+        return None
+    return Message(role, tuple(blocks), message_id, timestamp=record.timestamp)
 
 
-def _told(found: Mapping[str, Any]) -> list[Block]:
+def _told(record: Record) -> list[Block]:
     """What a record of Gemini CLI tells: words or parts, then the tools that were called."""
-    content, calls = found.get("content"), found.get("toolCalls")
+    content, calls = record.fields.get("content"), record.fields.get("toolCalls")
     parts = [{"text": content}] if isinstance(content, str) else content
-    blocks = list(_blocks(parts, is_users=found.get("type") == "user"))
-    return blocks + [_use(call) for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict)]
+    found = list(_blocks(parts, record.type))
+    return found + [_use(call) for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict)]
 
 
-def _blocks(parts: object, *, is_users: bool) -> Iterator[Block]:
-    """The parts of a message, without thoughts and without what the host put in."""
+def _blocks(parts: object, kind: str) -> Iterator[Block]:
+    """The parts of a message, without thoughts and, of the user's, without what the host put in."""
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict) or part.get("thought") is True:
             continue
         text, call, answer = part.get("text"), part.get("functionCall"), part.get("functionResponse")
-        if isinstance(text, str) and (said := without_host(text) if is_users else text).strip():
+        if isinstance(text, str) and (said := without_host(text) if _ROLES.get(kind) == "user" else text).strip():
             yield Text(said)
         elif isinstance(call, dict):
             yield _use(call)
@@ -144,20 +141,3 @@ def _root_of(folder: str) -> str:
         return os.sep
     name = os.fsdecode(found).strip("\r\n")
     return name if os.path.isabs(name) and "\0" not in name else os.sep
-
-
-def _is_main(path: str) -> bool:
-    """Whether it is a conversation with a person: sub-agents have chats of their own."""
-    try:
-        head = read_beginning(path, max_bytes=MAX_HEAD_BYTES)
-    except OSError:
-        return False
-    return bool(_decoded(head.partition(b"\n")[0]).get("kind", "main") == "main")
-
-
-def _decoded(raw: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(raw.strip(b"\0 \t\r\n"))
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -5,7 +5,6 @@ The file is opened read-only, and no question to it takes longer than a limit: i
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from memdir.text.words import unquoted
 from memdir.transcript.message import Block, Message, Text, ToolResult, ToolUse
 from memdir.transcript.sources.source import (
     SessionRef,
+    decoded,
     is_of_project,
     newest_first,
     require_readable,
@@ -71,8 +71,8 @@ class OpencodeSessions:
                 place = created if isinstance(created, int) else 0
                 if end is not None and place >= end:
                     return
-                parts = [_decoded(part) for (part,) in connection.execute(_PARTS, (message_id, MAX_PART_BYTES))]
-                yield from ((place, one) for one in _messages(str(message_id), place, _decoded(data), parts))
+                parts = [decoded(part) for (part,) in connection.execute(_PARTS, (message_id, MAX_PART_BYTES))]
+                yield from ((place, one) for one in _messages(str(message_id), place, decoded(data), parts))
 
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
         found: list[Message] = []
@@ -149,11 +149,3 @@ def _result(part: Mapping[str, Any]) -> ToolResult:
     state = part["state"]
     is_error = state["status"] == "error"
     return ToolResult(str(part.get("callID")), str(state.get("error" if is_error else "output", "")), is_error)
-
-
-def _decoded(data: object) -> dict[str, Any]:
-    try:
-        found = json.loads(data) if isinstance(data, str) else None
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

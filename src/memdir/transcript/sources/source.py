@@ -1,19 +1,22 @@
-"""The contract of a transcript source, checked in tests/contracts for every one there is, and memdir's own sessions."""
+"""The contract of a transcript source, checked in tests/contracts for every one there is; the sessions of memdir and of
+Claude Code, whose records have the same form (J1)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from memdir.disk.git_root import canonical_root
-from memdir.disk.plain_file import open_descriptor
+from memdir.disk.plain_file import open_descriptor, open_plain
+from memdir.disk.plain_json import decode
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError
-from memdir.layout import Layout, is_session_id
+from memdir.layout import Layout, is_session_id, nfc, slug_of
+from memdir.text.speakers import is_host
 from memdir.transcript.message import Message
-from memdir.transcript.reader import Reading, lines_forwards, read_records, records_naming
+from memdir.transcript.reader import Reading, read_records, records_naming
 from memdir.transcript.record import Record
 
 
@@ -57,55 +60,54 @@ class TranscriptSource(Protocol):
         ...
 
 
-class RecordSource:
-    """What sources share whose transcripts have a record with an id on every line."""
+@dataclass(frozen=True)
+class FileSource:
+    """What sources share that keep each session in a file of its own, one record a line.
 
-    agent = ""
+    Where records have no id that can be relied on, a message is known by the byte at which its line begins.
+    """
 
-    def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - a file holds one session
-        return session_ref(path, self.agent) if require_readable(path) else None
+    home: str
+    agent: ClassVar[str]
 
-    def said(self, record: Record) -> Message | None:
+    def paths(self, project: str) -> Iterable[str]:
+        """The transcripts of a project, in no order."""
+        raise NotImplementedError
+
+    def said(self, record: Record, place: int) -> Message | None:
         """The message of a record, if somebody said it."""
         raise NotImplementedError
 
-    def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
-        reading, at = Reading(start), start
-        for record in read_records(ref.path, reading, end=end):
-            place, at = at, reading.offset
-            message = self.said(record)
-            if message is not None:
-                yield place, message
-
-    def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        known = (after for record, after in records_naming(ref.path, (since or "",)) if record.uuid == since)
-        start = next(known, 0) if since else 0
-        yield from (message for _, message in self.placed(ref, start, end))
-
-
-class LineSource:
-    """What sources share whose lines have no ids that can be relied on: a message is known by the byte at which its
-    line begins, which never changes."""
-
-    agent = ""
+    def sessions(self, project: str) -> Iterator[SessionRef]:
+        yield from newest_first(session_ref(path, self.agent) for path in self.paths(project))
 
     def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - a file holds one session
         return session_ref(path, self.agent) if require_readable(path) else None
 
-    def said(self, line: bytes, message_id: str) -> Message | None:
-        """The message of a line, if somebody said it."""
-        raise NotImplementedError
-
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
-        for raw in lines_forwards(ref.path, start, end):
-            message = self.said(raw.data, f"@{raw.start}")
+        reading = Reading(start)
+        for record in read_records(ref.path, reading, end=end):
+            message = self.said(record, reading.place)
             if message is not None:
-                yield raw.start, message
+                yield reading.place, message
 
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
-        digits = (since or "").removeprefix("@")
-        known = int(digits) if digits.isdecimal() and int(digits) < ref.size else -1
+        known = _place_of(ref, since) if since else -1
         yield from (message for place, message in self.placed(ref, max(known, 0), end) if place > known)
+
+
+def placed_id(place: int) -> str:
+    """The id of a message that is known by its place."""
+    return f"@{place}"
+
+
+def _place_of(ref: SessionRef, message_id: str) -> int:
+    """Where a message begins; -1 when there is no such message."""
+    if message_id[:1] == "@" and message_id[1:].isdecimal():
+        place = int(message_id[1:])
+        return place if place < ref.size else -1
+    named = records_naming(ref.path, (message_id,))
+    return next((place for record, place in named if record.uuid == message_id), -1)
 
 
 def require_readable(path: str) -> bool:
@@ -148,6 +150,22 @@ def transcripts_in(folder: str) -> Iterator[str]:
     yield from found
 
 
+def decoded(data: object) -> dict[str, Any]:
+    """The object that a text stands for; an empty one for anything else."""
+    raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    found = decode(raw) if isinstance(raw, bytes) else None
+    return found if isinstance(found, dict) else {}
+
+
+def head_of(path: str, max_bytes: int) -> dict[str, Any]:
+    """What the first line of a transcript says; nothing when it cannot be read."""
+    try:
+        with open_plain(path) as file:
+            return decoded(file.readline(max_bytes))
+    except OSError:
+        return {}
+
+
 def roots_of(project: str) -> tuple[str, str]:
     """The folders that are a project: its own, and the root of its repository."""
     return os.path.realpath(project), os.path.realpath(canonical_root(project))
@@ -158,21 +176,45 @@ def is_of_project(folder: str, roots: tuple[str, str]) -> bool:
     return os.path.realpath(folder) in roots or any(is_inside(folder, root) for root in roots)
 
 
-AGENT = "memdir"
+@dataclass(frozen=True)
+class OwnSessions(FileSource):
+    """The transcripts below memdir's home."""
+
+    agent = "memdir"
+
+    def paths(self, project: str) -> Iterable[str]:
+        found = transcripts_in(Layout(self.home, project).project_home)
+        return (path for path in found if is_session_id(os.path.basename(path).removesuffix(".jsonl")))
+
+    def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
+        message = record.message
+        return None if message is None or message.is_meta or record.is_sidechain else message
 
 
 @dataclass(frozen=True)
-class OwnSessions(RecordSource):
-    """The transcripts below memdir's home."""
+class ClaudeCodeSessions(FileSource):
+    """The transcripts below Claude Code's home, `~/.claude`: `projects/<slug>/<session>.jsonl`, one record a content
+    block. Those started in this folder or at the root of its repository."""
 
-    home: str
-    agent = AGENT
+    agent = "claude-code"
 
-    def sessions(self, project: str) -> Iterator[SessionRef]:
-        folder = Layout(self.home, project).project_home
-        refs = newest_first(session_ref(path, AGENT) for path in transcripts_in(folder))
-        yield from (ref for ref in refs if is_session_id(ref.id))
+    def paths(self, project: str) -> Iterable[str]:
+        return (path for folder in slug_folders(self.home, project) for path in transcripts_in(folder))
 
-    def said(self, record: Record) -> Message | None:
+    def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
         message = record.message
-        return None if message is None or message.is_meta or record.is_sidechain else message
+        return None if message is None or _is_host(record, message) else message
+
+
+def slug_folders(home: str, project: str) -> list[str]:
+    """A project's folders in a home that is laid out like Claude Code's."""
+    roots = dict.fromkeys((nfc(os.path.realpath(project)), nfc(canonical_root(project))))
+    return [os.path.join(home, "projects", slug_of(root)) for root in roots]
+
+
+def _is_host(record: Record, message: Message) -> bool:
+    """Whether nobody said this: the host put it in, a sub-agent said it, or it reports an error of the API."""
+    raw = record.fields.get("message")
+    if message.is_meta or record.is_sidechain or (isinstance(raw, dict) and raw.get("model") == "<synthetic>"):
+        return True
+    return message.role == "user" and not message.tool_results and is_host(message.text)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memdir.model.builtin.dream import Night, NightFile, plan_night
-from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.memory_page import tokens
 from memdir.model.builtin.dream.night import Doubt, Plan
 from memdir.model.builtin.dream_job import _told
 from memdir.store.topic import Topic

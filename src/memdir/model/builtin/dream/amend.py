@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
-from memdir.model.builtin.dream.cues import ToldChange
-from memdir.model.builtin.dream.dream_words import tokens
+from memdir.model.builtin.dream.cues import ToldChange, change_in
 from memdir.model.builtin.dream.fuse import sentence, with_lead
-from memdir.model.builtin.dream.memory_page import Page
-from memdir.model.builtin.dream.pair_features import Note, change_in, small_words, stops, telling
-from memdir.model.builtin.dream.values import Values, unit_of
+from memdir.model.builtin.dream.memory_page import Page, tokens
+from memdir.model.builtin.dream.pair_features import Note, small_words, stops, telling
+from memdir.model.builtin.dream.values import values_in
 from memdir.store.kept import REPLACED_ON
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, clauses
@@ -34,7 +34,7 @@ class LaterStatement:
     sources: tuple[str, ...]
     note: Note
 
-    @property
+    @cached_property
     def change(self) -> ToldChange:
         return change_in(self.text)
 
@@ -47,22 +47,19 @@ class LaterStatement:
 def named_in(page: Page, evidence: LaterStatement) -> list[tuple[str, str]]:
     """The old values and things that the evidence names and the page claims, each with what is now in its place, or
     nothing."""
-    change = evidence.change
-    pairs = {old.text: _fitting(unit_of(old), new.text, unit_of(new)) for old, new in change.pairs}
-    pairs |= dict(change.word_pairs)
-    named = [*pairs, *(value.text for value in change.old), *change.old_words]
-    found = {old: pairs.get(old, "") for old in named if len(old) > 1 and _stands(old, page.claims)}
+    given_way = evidence.change.given_way
+    found = {old: new for old, new in given_way.items() if len(old) > 1 and _stands(old, page.claims)}
     return [(old, new) for old, new in found.items() if not any(old != other and old in other for other in found)]
 
 
-def restates(page: Page, evidence: LaterStatement, values: Values) -> bool:
+def restates(page: Page, evidence: LaterStatement) -> bool:
     """Whether the evidence names an old value of the page and otherwise says what the page says of it, and no more."""
     named = [(old, new) for old, new in named_in(page, evidence) if set(_words(old))]
     olds = [old for old, _ in named]
     claims = [claim for claim in _claims(page) if any(_stands(old, claim) for old in olds)]
     known = {*_words(" ".join((*claims, *(new for _, new in named))))}
-    held = {value.value for value in values.find(page.says())}
-    fresh = [value for value in values.find(evidence.text) if value.value not in held]
+    held = {value.value for value in values_in(page.says())}
+    fresh = [value for value in values_in(evidence.text) if value.value not in held]
     changed = {value.value for value in fresh if value.kind not in _WHEN}
     if not claims or len(changed) > len(named):
         return False  # more values than one for each old one: "sensor 7 sends every 30 minutes, not 15"
@@ -149,13 +146,6 @@ def _nearest(page: Page, evidence: LaterStatement) -> BodySentence | None:
     shared = {one.start: sum(words.get(word, 0.0) for word in telling(Note("", "", one.text))) for one in open_ones}
     best = max(open_ones, key=lambda one: (shared[one.start], -one.start), default=None)
     return best if best and shared[best.start] else None
-
-
-def _fitting(old_unit: str, new: str, new_unit: str) -> str:
-    """The new value with a unit only where the old one is written with one."""
-    if old_unit and not new_unit:
-        return new + old_unit
-    return new.removesuffix(new_unit) if new_unit and not old_unit else new
 
 
 def _literal(old: str) -> str:

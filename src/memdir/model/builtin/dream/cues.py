@@ -1,17 +1,17 @@
-"""Signs in a text that something changed: the old value it names, the new one, and from when.
+"""Signs in a sentence: of what kind it is, and what it says has changed, in several languages.
 
-Owns reading such sentences in several languages. Whether a memory is affected is decided elsewhere.
+Whether a memory is affected is decided elsewhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.values import Value, Values
+from memdir.model.builtin.dream.values import Value, unit_of, values_in
 
 _WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
 _RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
@@ -21,127 +21,89 @@ _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 @dataclass(frozen=True)
 class ToldChange:
-    """What a text says about a change. The signs are looked for when they are asked for."""
+    """What a text says about a change: each value or thing that it names as no longer so, with what is now in its
+    place, or nothing."""
 
     text: str
-    old: tuple[Value, ...]  # values it names as no longer so
-    old_words: tuple[str, ...]  # the same for things that are no values: names of tools, places, methods
-    pairs: tuple[tuple[Value, Value], ...]  # old and new named together
-    word_pairs: tuple[tuple[str, str], ...]
-    phrases: SentenceKinds
+    given_way: Mapping[str, str]
 
     @cached_property
     def is_change(self) -> bool:
         """It tells of a change at all."""
-        return bool(self.old or self.old_words or self.phrases.has("cue", self.text))
+        return bool(self.given_way) or is_kind("cue", self.text)
 
     @cached_property
     def matters(self) -> bool:
         """It may bear on what is written down."""
-        return self.is_change or any(self.phrases.has(kind, self.text) for kind in ("outcome", "back"))
+        return self.is_change or is_kind("outcome", self.text) or is_kind("back", self.text)
 
 
-class Cues:
-    """The patterns, compiled once."""
+def change_in(text: str) -> ToldChange:
+    """Everything a text says about a change."""
+    found: dict[str, str] = {}
+    for kind, match in ((sign.kind, match) for sign in _signs() for match in sign.find(text)):
+        old = values_in(match["x"])
+        if kind == "from-to":
+            pairs = [(one, two) for one in old for two in values_in(match["y"]) if one.is_like(two)]
+            found |= {one.text: _fitting(one, two) for one, two in pairs[:1] if len(pairs) == 1}
+            found |= {} if old else {match["x"]: match["y"]}
+        named = [value.text for value in old]
+        found = dict.fromkeys(named or [match["x"]] if kind != "old-value" else named, "") | found
+    return ToldChange(text, found)
 
-    def __init__(self, values: Values, phrases: SentenceKinds) -> None:
-        self._values = values
-        self._phrases = phrases
-        table: dict[str, list[str]] = {}
-        for line in shipped_lines("model/builtin/dream/change_cues.txt"):
-            kind, _, pattern = line.partition("\t")
-            table.setdefault(kind, []).append(pattern)
-        self._from_to = [_Sign(pattern) for pattern in table["from-to"]]
-        self._old = [_Sign(pattern) for pattern in table["old"]]
-        self._old_values = [_Sign(pattern) for pattern in table["old-value"]]
-        guards = [sign.guard for sign in (*self._from_to, *self._old, *self._old_values)]
-        self._any_guard = re.compile("|".join(f"(?:{guard})" for guard in guards), re.IGNORECASE)
 
-    def read(self, text: str) -> ToldChange:
-        """Everything `text` says about a change."""
-        old: list[Value] = []
-        words: list[str] = []
-        pairs: list[tuple[Value, Value]] = []
-        word_pairs: list[tuple[str, str]] = []
-        if not self._any_guard.search(text):
-            return ToldChange(text, (), (), (), (), self._phrases)
-        for match in _found(self._from_to, text):
-            known = len(words)
-            self._collect(match, old, words)
-            pairs += _paired(self._values.find(match["x"]), self._values.find(match["y"]))
-            word_pairs += [(word, match["y"]) for word in words[known:]]
-        for match in _found(self._old, text):
-            self._collect(match, old, words)
-        for match in _found(self._old_values, text):
-            old += self._values.find(match["x"])
-        return ToldChange(
-            text=text,
-            old=tuple({(value.kind, value.value): value for value in old}.values()),
-            old_words=tuple(dict.fromkeys(words)),
-            pairs=tuple(pairs),
-            word_pairs=tuple(word_pairs),
-            phrases=self._phrases,
-        )
-
-    def _collect(self, match: re.Match[str], old: list[Value], words: list[str]) -> None:
-        found = self._values.find(match["x"])
-        old += found
-        if not found:
-            words.append(match["x"])
+def _fitting(old: Value, new: Value) -> str:
+    """The new value with a unit only where the old one is written with one."""
+    old_unit, new_unit = unit_of(old), unit_of(new)
+    if old_unit and not new_unit:
+        return new.text + old_unit
+    return new.text.removesuffix(new_unit) if new_unit and not old_unit else new.text
 
 
 class _Sign:
     """A pattern around an old value, and the part of it that is quick to look for."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, kind: str, pattern: str) -> None:
+        self.kind = kind
         run = _EAST_RUN if _EAST.search(pattern) else _RUN
         filled = pattern.replace("{x}", run.format("x")).replace("{y}", run.format("y"))
         self._pattern = re.compile(filled, re.IGNORECASE)
         head, _, tail = pattern.partition("{x}")
         tail = tail.partition("{y}")[0]
         # What stands behind the value, or before it, without the value itself: most texts have neither.
-        self.guard = tail if tail.strip() and not tail.startswith("(?") else head
-        self._quick = re.compile(self.guard, re.IGNORECASE)
+        self._guard = re.compile(tail if tail.strip() and not tail.startswith("(?") else head, re.IGNORECASE)
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
-        if self._quick.search(text):
+        if self._guard.search(text):
             yield from self._pattern.finditer(text)
 
 
-def _found(signs: list[_Sign], text: str) -> list[re.Match[str]]:
-    return [match for sign in signs for match in sign.find(text)]
+@cache
+def _signs() -> list[_Sign]:
+    rows = (line.partition("\t") for line in shipped_lines("model/builtin/dream/change_cues.txt"))
+    return [_Sign(kind, pattern) for kind, _, pattern in rows]
 
 
-def _paired(old: list[Value], new: list[Value]) -> list[tuple[Value, Value]]:
-    same = [(before, after) for before in old for after in new if before.kind.split(":")[0] == after.kind.split(":")[0]]
-    return same if len(same) == 1 else []
+@cache
+def _kinds() -> dict[str, list[str]]:
+    """The patterns of each kind of sentence."""
+    found: dict[str, list[str]] = {}
+    lead = ""
+    for line in shipped_lines("model/builtin/dream/sentence_kinds.txt"):
+        kind, _, pattern = line.partition("\t")
+        if kind == "lead":
+            lead = rf"^(?:(?:{pattern})[,:!]?\s+)*"
+            continue
+        whole = pattern.replace("{lead}", lead) if kind.endswith("*") else rf"(?<!\w)(?:{pattern})(?!\w)"
+        found.setdefault(kind.rstrip("*"), []).append(whole)
+    return found
 
 
-class SentenceKinds:
-    """One pattern a kind."""
+@cache
+def _pattern(kind: str) -> re.Pattern[str]:
+    return re.compile("|".join(_kinds()[kind]), re.IGNORECASE)
 
-    def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {}
-        self._words: dict[str, list[str]] = {}
-        lead = ""
-        for line in shipped_lines("model/builtin/dream/sentence_kinds.txt"):
-            kind, _, pattern = line.partition("\t")
-            if kind == "lead":
-                lead = rf"^(?:(?:{pattern})[,:!]?\s+)*"
-                continue
-            lines = self._lines if kind.endswith("*") else self._words
-            lines.setdefault(kind.rstrip("*"), []).append(pattern.replace("{lead}", lead))
-        self._compiled: dict[str, re.Pattern[str]] = {}
 
-    def pattern(self, kind: str) -> re.Pattern[str]:
-        """The pattern of one kind."""
-        known = self._compiled.get(kind)
-        if known is None:
-            words = self._words.get(kind, [])
-            whole = [rf"(?<!\w)(?:{'|'.join(words)})(?!\w)"] if words else []
-            known = self._compiled[kind] = re.compile("|".join([*whole, *self._lines.get(kind, [])]), re.IGNORECASE)
-        return known
-
-    def has(self, kind: str, text: str) -> bool:
-        """Whether `text` holds a phrase of this kind."""
-        return self.pattern(kind).search(text) is not None
+def is_kind(kind: str, text: str) -> bool:
+    """Whether a text holds a phrase of this kind."""
+    return _pattern(kind).search(text) is not None

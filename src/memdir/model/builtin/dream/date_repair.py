@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
-from memdir.model.builtin.dream.cues import SentenceKinds
+from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import tokens, whole_words
-from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.memory_page import Page, tokens, whole_words
 from memdir.store.taxonomy import MemoryType
 from memdir.text.body_text import Label
 from memdir.text.date_words import words_by_meaning
@@ -164,7 +163,7 @@ def day_of(mtime: float, zone: tzinfo | None) -> date:
         return date(1970, 1, 1)
 
 
-def repair_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> frozenset[str]:
+def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
     for page in desk.open_pages():
@@ -172,7 +171,7 @@ def repair_dates(desk: Desk, kinds: SentenceKinds, zone: tzinfo | None) -> froze
             continue
         day = day_of(page.mtime, zone)
         topic = page.topic
-        reading = _PageDates(kinds, page, day)
+        reading = _PageDates(page, day)
         work = _Work()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
@@ -244,7 +243,6 @@ def resolved(text: str, day: date) -> str | None:
 class _PageDates:
     """Reads the sentences of one page."""
 
-    kinds: SentenceKinds
     page: Page
     day: date
 
@@ -259,8 +257,8 @@ class _PageDates:
 
     def _is_own_day(self, item: RelativeDate, around: str, label: Label) -> bool:
         if self.page.kind in (None, MemoryType.PROJECT) and (label != "why" or item.is_sure_day):
-            return item.span.kind != "in" or not self.kinds.has("general", around)
-        return item.is_sure_day and label != "how" and not self.kinds.has("general", around)
+            return item.span.kind != "in" or not is_kind("general", around)
+        return item.is_sure_day and label != "how" and not is_kind("general", around)
 
 
 def _outside_quotes(text: str, found: Iterable[RelativeDate]) -> Iterator[RelativeDate]:

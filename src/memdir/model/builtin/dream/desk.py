@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.model.builtin.dream.dream_words import tokens
-from memdir.model.builtin.dream.memory_page import Page, is_topic
+from memdir.model.builtin.dream.memory_page import Page, is_topic, tokens
 from memdir.model.builtin.dream.night import Doubt, Edit, Night, Unsettled
 
 

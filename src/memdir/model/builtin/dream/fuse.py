@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memdir.model.builtin.dream.dream_words import flat, tokens
-from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.memory_page import Page, flat, tokens
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.text.body_text import WHY

@@ -6,6 +6,7 @@ A page is never changed; the desk puts a new one in its place.
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cached_property
 
 from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
@@ -14,11 +15,15 @@ from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, sentences
 
+_EDGE = " \t\r\n.,;:!?()[]{}<>\"'`´„“”‚‘’«»‹›*~_|…。、，；：！？（）「」『』【】"  # punctuation around a token
 # Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
 _PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
-STRUCK = re.compile(r"~~[^~]*~~")
-PAST = re.compile(rf"{STRUCK.pattern}|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
+_PAST = re.compile(r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
+
+
+SAID_ON = "Said on {}."  # below a statement that has a page of its own
+_SAID = re.compile(r"[^\r\n]+\r?\n\r?\n" + SAID_ON.format(r"\d{4}-\d{2}-\d{2}"))
 
 
 class Page:
@@ -78,16 +83,21 @@ class Page:
         """Whether the body is ordinary prose that a paragraph more does no harm: no table, code, verse or layout."""
         return _LAID_OUT.search(self.body) is None
 
+    @property
+    def was_said(self) -> bool:
+        """Whether it holds one statement and nothing else, as a night writes it."""
+        return _SAID.fullmatch(self.body.strip()) is not None
+
     @cached_property
     def claims(self) -> str:
         """All text without what is struck out or told as past: what the page itself says."""
         text = self.says()
-        return PAST.sub(" ", text) if "~~" in text or "Before" in text else text
+        return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
 
     @cached_property
     def claimed_body(self) -> str:
         """The body without what is struck out or told as past."""
-        return PAST.sub(" ", self.body) if "~~" in self.body or "Before" in self.body else self.body
+        return _PAST.sub(" ", self.body) if "~~" in self.body or "Before" in self.body else self.body
 
     @property
     def head(self) -> str:
@@ -105,3 +115,28 @@ def is_topic(key: str) -> bool:
     return (
         key.endswith(".md") and not is_index(key) and parts[0] != "logs" and not any(part[:1] == "." for part in parts)
     )
+
+
+def tokens(text: str) -> list[str]:
+    """Every run of text between spaces without the punctuation around it, in lower case: what must not get lost."""
+    found = []
+    for chunk in unicodedata.normalize("NFC", text).split():
+        core = chunk.strip(_EDGE).casefold()
+        if core:
+            found.append(core)
+    return found
+
+
+def flat(text: str) -> str:
+    """Text for literal comparison: no case, no markup, no punctuation at word edges, single spaces."""
+    return " ".join(tokens(text))
+
+
+def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where a part of a text begins and ends with what is grown together with it: an ending, or a whole run in a script
+    without spaces."""
+    while start > 0 and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return start, end

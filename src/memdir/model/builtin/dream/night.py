@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 Role = Literal["user", "assistant"]
-Kind = Literal["said", "tool_result", "meta"]
+Kind = Literal["said", "tool_result"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,11 @@ class SessionText:
 
 @dataclass(frozen=True)
 class Night:
-    """Everything one dream looks at. Sessions and logs not touched after `since` were dreamt of before; two pages that
-    are both older than `settled_before` were held against each other."""
+    """Everything one dream looks at. Two pages both older than `settled_before` were held against each other before."""
 
     files: tuple[NightFile, ...]
     sessions: tuple[SessionText, ...]
     now: datetime
-    since: datetime | None = None
     settled_before: float = 0.0
 
 

@@ -13,9 +13,7 @@ from functools import cache, cached_property, lru_cache
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.cues import Cues, ToldChange
-from memdir.model.builtin.dream.dream_words import flat
-from memdir.model.builtin.dream.values import Values
+from memdir.model.builtin.dream.memory_page import flat
 from memdir.text.body_text import split
 from memdir.text.embedding import open_table
 from memdir.text.stems import STOP_WORDS, stem, stop_words
@@ -99,11 +97,6 @@ def _is_sibling(older: Note, newer: Note) -> bool:
         said = swaps[0][0] in newer.stems, swaps[0][1] in older.stems
         return not (any(said) if older.claim_words == newer.claim_words else all(said))
     return older.title < newer.title and not newer.title <= older.stems
-
-
-def change_in(text: str) -> ToldChange:
-    """What a text says has changed."""
-    return _cues().read(text)
 
 
 def telling(note: Note) -> dict[str, float]:
@@ -193,18 +186,6 @@ class _Swaps:
         pairs = ((stem(one), stem(two)) for one, two, _ in self.words)
         unknown = ((one, two) for one, two in pairs if one not in newer.stems and two not in older.stems)
         return frozenset((one, two) for one, two in unknown if not {one, two} & _wording())
-
-
-@cache
-def _values() -> Values:
-    return Values()
-
-
-@cache
-def _cues() -> Cues:
-    from memdir.model.builtin.dream.cues import SentenceKinds
-
-    return Cues(_values(), SentenceKinds())
 
 
 @cache

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
-from memdir.model.builtin.dream.cues import SentenceKinds
 from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import tokens, whole_words
 from memdir.model.builtin.dream.index_repair import Catalogue
-from memdir.model.builtin.dream.night import Night, NightFile, Plan, SessionText
+from memdir.model.builtin.dream.memory_page import tokens, whole_words
+from memdir.model.builtin.dream.night import Night, Plan
 from memdir.model.builtin.dream.pointers import repair_pointers
 from memdir.model.builtin.dream.said import statements
 from memdir.model.builtin.dream.settle import Settling
 from memdir.model.builtin.dream.testimony import Testimony
-from memdir.model.builtin.dream.values import Values
-from memdir.store.log_lines import log_day
 from memdir.store.secrets import find_secrets, redact
 
 
 def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
-    values, phrases = _tables()
     redact_secrets(desk)
-    undated = repair_dates(desk, phrases, night.now.tzinfo)
+    undated = repair_dates(desk, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
     settling = Settling(desk, night.now, undated, night.settled_before)
     settling.run()
-    testimony = Testimony(desk, settling.near, undated, values, phrases)
-    for statement in statements(_sessions(night), _logs(night), phrases, night.now.tzinfo):
+    testimony = Testimony(desk, settling.near, undated)
+    for statement in statements(night):
         testimony.take(statement)
     settling.run()
     ask_what_ended(desk, night.now)
@@ -42,22 +36,6 @@ def plan_night(night: Night) -> Plan:
     return Plan(desk.edits(), desk.doubts(), desk.asked())
 
 
-@cache
-def _tables() -> tuple[Values, SentenceKinds]:
-    """The language tables: read once a process, for compiling them takes longer than dreaming over a small store."""
-    return Values(), SentenceKinds()
-
-
-def _sessions(night: Night) -> tuple[SessionText, ...]:
-    since = night.since.timestamp() if night.since else None
-    return tuple(item for item in night.sessions if since is None or item.mtime > since)
-
-
-def _logs(night: Night) -> list[NightFile]:
-    since = night.since.timestamp() if night.since else None
-    return [file for file in night.files if log_day(file.key) and (since is None or file.mtime > since)]
-
-
 def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
     """The indexes by folder: the main one, the team's own, and any other that is there."""
     folders = {file.key[: -len(INDEX_NAME)] for file in night.files if is_index(file.key)} | {""}
@@ -65,10 +43,10 @@ def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
         folders.add(TEAM_PREFIX)
     found = {}
     for folder in sorted(folders):
-        catalogue = Catalogue(desk, folder + INDEX_NAME)
-        if catalogue.readable:
-            found[folder] = catalogue
-        else:
+        data = desk.now(folder + INDEX_NAME) or b""
+        try:
+            found[folder] = Catalogue(desk, folder + INDEX_NAME, data.decode())
+        except UnicodeDecodeError:
             desk.doubt([folder + INDEX_NAME], "the index is not UTF-8: it was left as it is")
     return found
 

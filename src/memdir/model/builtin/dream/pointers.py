@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import tokens
-from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.memory_page import Page, tokens
 from memdir.store.taxonomy import MemoryType
 from memdir.text.language import fold, language
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
-from memdir.model.builtin.dream.cues import SentenceKinds
+from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import day_of
-from memdir.model.builtin.dream.night import NightFile, SessionText
+from memdir.model.builtin.dream.night import Night, NightFile, SessionText
 from memdir.store.log_lines import lines_in, log_day
 from memdir.store.taxonomy import MemoryType
 from memdir.text.body_text import split
@@ -36,27 +36,26 @@ class Statement:
     kind: MemoryType | None = None  # that whoever logged it gave it
 
 
-def statements(
-    sessions: tuple[SessionText, ...], logs: list[NightFile], phrases: SentenceKinds, zone: tzinfo | None
-) -> list[Statement]:
+def statements(night: Night) -> list[Statement]:
     """Everything said, oldest first."""
-    found = [item for session in sessions for item in _of_session(session, phrases, zone)]
-    found += [item for log in logs for item in _of_log(log, phrases, zone)]
+    zone = night.now.tzinfo
+    found = [item for session in night.sessions for item in _of_session(session, zone)]
+    found += [item for file in night.files if log_day(file.key) for item in _of_log(file, zone)]
     return sorted(found, key=lambda item: (item.time, item.sources, item.text))
 
 
-def _of_session(session: SessionText, phrases: SentenceKinds, zone: tzinfo | None) -> Iterator[Statement]:
+def _of_session(session: SessionText, zone: tzinfo | None) -> Iterator[Statement]:
     for line in session.lines:
         if line.role != "user" or line.kind != "said":
             continue
-        text = _spoken(line.text, phrases)
+        text = _spoken(line.text)
         if text:
             time = line.time or session.mtime
             sources = tuple(source for source in (session.id, line.message_id) if source)
             yield Statement(text, time, day_of(time, zone), sources, is_log=False)
 
 
-def _spoken(text: str, phrases: SentenceKinds) -> str:
+def _spoken(text: str) -> str:
     """The person's own words of a message: no pasted code, quotations, markup or planted sentences."""
     text = own_words(text)
     if len(text) > MAX_SAID or _MARKUP.search(text):
@@ -65,17 +64,17 @@ def _spoken(text: str, phrases: SentenceKinds) -> str:
     for line in text.splitlines():
         for start, end in split(line):
             sentence = line[start:end]
-            if phrases.has("planted", sentence):
+            if is_kind("planted", sentence):
                 return ""
             kept.append(sentence)
     return " ".join(kept)
 
 
-def _of_log(log: NightFile, phrases: SentenceKinds, zone: tzinfo | None) -> Iterator[Statement]:
+def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Statement]:
     """The lines of one day. What nobody vouched for stays a line."""
     day = date.fromisoformat(log_day(log.key))
     for line in lines_in(log.data, log.key):
-        if phrases.has("planted", line.text) or phrases.has("hearsay", line.text):
+        if is_kind("planted", line.text) or is_kind("hearsay", line.text):
             continue
         if not _MARKUP.search(line.text) and not line.trust.is_low:
             time = _time_of(day, line.time, zone)

@@ -1,18 +1,21 @@
-"""Pages against pages: what the judge is sure of becomes one page, what it holds for likely becomes a question (D3)."""
+"""Pages against pages: those that share telling words are held against each other. What the judge is sure of becomes
+one page, what it holds for likely becomes a question (D3)."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 
+from memdir.model.builtin.dream.amend import LaterStatement, updated
 from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.fuse import fused
-from memdir.model.builtin.dream.gather import was_said
-from memdir.model.builtin.dream.join import evidence_of, may_join, with_news
+from memdir.model.builtin.dream.fuse import can_fuse, fused
 from memdir.model.builtin.dream.memory_page import Page
-from memdir.model.builtin.dream.neighbours import Neighbours
-from memdir.model.builtin.dream.pair_features import may_be_certain
+from memdir.model.builtin.dream.pair_features import Note, may_be_certain, telling
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
 
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
@@ -21,6 +24,9 @@ WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own 
 LIKELY = 0.2  # and one in five above this: worth a question
 SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
+MAX_HOLDERS = 30  # a word in more memories than this tells no two of them apart
+MAX_NEAR = 6  # memories looked at closely for each one
+MIN_SHARE = 0.1  # of the lighter one's weight: two that share less are about two things
 
 
 class Settling:
@@ -54,7 +60,7 @@ class Settling:
         verdict = self._judge.verdict(*notes)
         has_own_name = any(one.title - other.stems for one, other in (notes, notes[::-1]))
         bar = CERTAIN_CHANGE if has_own_name and verdict.replaces > verdict.same else CERTAIN
-        bar = WORD_BY_WORD if was_said(older) or was_said(newer) else bar
+        bar = WORD_BY_WORD if older.was_said or newer.was_said else bar
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
         elif verdict.one_subject >= LIKELY:
@@ -99,3 +105,87 @@ class Settling:
 
         ranked = sorted((one, two), key=rank)
         return ranked[0], ranked[1]
+
+
+class Neighbours:
+    """The memories as notes, and who holds which word."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, Note] = {}
+        self._known: dict[bytes, Note] = {}
+        self._holders: defaultdict[str, dict[str, None]] = defaultdict(dict)
+
+    def put(self, page: Page) -> Note:
+        """Take a new or changed page in."""
+        self.drop(page.key)
+        note = self._known.get(page.data)
+        if note is None:
+            note = self._known[page.data] = Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
+        self.notes[page.key] = note
+        for word in note.stems:
+            self._holders[word][page.key] = None
+        return note
+
+    def drop(self, key: str) -> None:
+        """A page that is gone."""
+        gone = self.notes.pop(key, None)
+        for word in gone.stems if gone else ():
+            self._holders[word].pop(key, None)
+
+    def near(self, note: Note, *, but: str = "") -> list[str]:
+        """The pages that share most with a note, nearest first."""
+        sums: dict[str, float] = {}
+        for word, weight in telling(note).items():
+            holders = self._holders.get(word, {})
+            if len(holders) <= MAX_HOLDERS:
+                rare = weight * math.log(2 + len(self.notes) / max(1, len(holders)))
+                for key in holders:
+                    sums[key] = sums.get(key, 0.0) + rare
+        sums.pop(but, None)
+        return sorted(sums, key=lambda key: (-sums[key], key))[:MAX_NEAR]
+
+    def pairs(self, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Every pair that one of `keys` forms with a near page."""
+        seen: set[tuple[str, str]] = set()
+        for key in keys:
+            mine = telling(self.notes[key])
+            for other in self.near(self.notes[key], but=key):
+                names = (key, other) if key < other else (other, key)
+                if names not in seen and _share(mine, telling(self.notes[other])) >= MIN_SHARE:
+                    seen.add(names)
+                    yield names
+
+
+def _share(mine: dict[str, float], theirs: dict[str, float]) -> float:
+    both = sum(mine[word] for word in mine.keys() & theirs.keys())
+    return both / max(0.1, min(sum(mine.values()), sum(theirs.values())))
+
+
+def evidence_of(page: Page, day: date) -> LaterStatement:
+    """What a page says, as evidence of its day."""
+    text = f"{page.description}. {page.claimed_body}"
+    note = Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
+    return LaterStatement(text, page.mtime, day, (page.key,), note)
+
+
+def with_news(older: Page, newer: Page, evidence: LaterStatement) -> bytes:
+    """The older page brought up to date by the newer one, which it takes in."""
+    topic = updated(older, evidence, newer.description)
+    return fused(Page(older.key, topic.data, older.mtime), newer, label=evidence.label)
+
+
+def may_join(one: Page, two: Page) -> bool:
+    """Whether nothing but their meaning could keep them apart: place, fields, layout, size."""
+    if one.folder != two.folder or one.fixed or two.fixed or not can_fuse(one, two):
+        return False
+    return one.is_plain and two.is_plain and len(one.data) + len(two.data) <= MAX_MEMORY_BYTES
+
+
+def joined(older: tuple[str, bytes, float], newer: tuple[str, bytes, float], *, is_update: bool) -> bytes | None:
+    """The file of both, each given by its name, text and time, as a person decided; None where they may not become
+    one."""
+    mine, theirs = Page(*older), Page(*newer)
+    if not may_join(mine, theirs) or find_secrets(newer[1].decode("utf-8", "replace")):
+        return None
+    evidence = evidence_of(theirs, day_of(theirs.mtime, None))
+    return with_news(mine, theirs, evidence) if is_update else fused(mine, theirs)

@@ -1,38 +1,48 @@
-"""Statements against pages: what they disprove is brought up to date at the source, the new gets a page (D3, K3)."""
+"""Statements against pages: what they disprove is brought up to date at the source, the new gets a page (D3, K3).
+
+Worth a page is a dated fact, a decision, a wish; not small talk, not a request.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import date
+
 from memdir.model.builtin.dream.amend import LaterStatement, named_in, restates, shortened, updated, with_update
-from memdir.model.builtin.dream.cues import SentenceKinds
+from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.dream_words import flat
-from memdir.model.builtin.dream.gather import known_at, new_page, title_of
-from memdir.model.builtin.dream.memory_page import Page
-from memdir.model.builtin.dream.neighbours import Neighbours
+from memdir.model.builtin.dream.fuse import sentence
+from memdir.model.builtin.dream.memory_page import SAID_ON, Page, flat
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.said import Statement
-from memdir.model.builtin.dream.values import Values
-from memdir.model.builtin.dream.worth import Worth
+from memdir.model.builtin.dream.settle import Neighbours
+from memdir.model.builtin.dream.values import Value, values_in
 from memdir.store.secrets import find_secrets
-from memdir.store.taxonomy import MemoryType
+from memdir.store.taxonomy import MemoryType, guess_type
+from memdir.store.topic import Topic
 from memdir.text.body_text import split
+from memdir.text.naming import file_stem, first_words, free_key
 
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
+LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
+KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
+ENOUGH_LOGGED = 2  # points that make a log line last: it was already worth writing down once
+MAX_SAID_TO_KEEP = 260  # characters: a longer message argues, tells or pastes, and extraction has read it
+MIN_DAYS_AWAY = 2  # what is about yesterday or tomorrow is over before it is read again
+_NAME = re.compile(r"(?<=[\w,:] )[A-ZÀ-ÖØ-Þ][\w'’.-]*\w|^[A-ZÀ-ÖØ-Þ][\w'’-]+(?= \w+:|:)")
+_FULL_DATE = frozenset(("date", "month"))
 
 
 class Testimony:
     """Takes statements one by one, oldest first."""
 
-    def __init__(
-        self, desk: Desk, near: Neighbours, undated: frozenset[str], values: Values, kinds: SentenceKinds
-    ) -> None:
+    def __init__(self, desk: Desk, near: Neighbours, undated: frozenset[str]) -> None:
         self._desk = desk
         self._pages = near
         self._undated = undated
-        self._values = values
-        self._worth = Worth(kinds, values)
         self._judge = shipped_judge()
 
     def take(self, statement: Statement) -> None:
@@ -49,19 +59,19 @@ class Testimony:
             return
         is_named = any(named_in(page, evidence) for page in near)
         is_news = evidence.change.matters and (is_named or max(likely.values(), default=0.0) >= NEWS)
-        if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence, self._values):
+        if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence):
             self._keep(evidence, statement.kind)
 
     def _is_worth_keeping(self, statement: Statement, evidence: LaterStatement) -> bool:
         if statement.is_log:
-            return statement.kind is not None or self._worth.lasts(evidence.text)
-        return self._worth.is_settled(evidence.text, statement.day)
+            return statement.kind is not None or lasts(evidence.text)
+        return is_settled(evidence.text, statement.day)
 
     def _evidence(self, statement: Statement) -> LaterStatement | None:
         """The statement without requests, with absolute dates; None when nothing is left or a date is open."""
         parts = [statement.text[start:end] for start, end in split(statement.text)]
-        text = " ".join(part for part in parts if statement.kind or not self._worth.is_request(part))
-        if not text or (not statement.kind and self._worth.is_unsure(text)):
+        text = " ".join(part for part in parts if statement.kind or not is_request(part))
+        if not text or (not statement.kind and is_kind("unsure", text)):
             return None
         absolute = resolved(text, statement.day)
         if absolute is None:
@@ -75,7 +85,7 @@ class Testimony:
         """Bring every page up to date whose claim the evidence restates; whether there was one, or one knows it."""
         if any(flat(evidence.text) in flat(page.says()) for page in near):
             return True
-        meant = [page for page in near if likely.get(page.key, 0.0) >= NEWS and restates(page, evidence, self._values)]
+        meant = [page for page in near if likely.get(page.key, 0.0) >= NEWS and restates(page, evidence)]
         done = [self._put(page, evidence) for page in meant]
         return any(done)
 
@@ -91,7 +101,7 @@ class Testimony:
 
     def _keep(self, evidence: LaterStatement, kind: MemoryType | None) -> None:
         reason = f"said on {evidence.day} and not written down yet"
-        wish = MemoryType.FEEDBACK if self._worth.is_wish(evidence.text) else None
+        wish = MemoryType.FEEDBACK if is_kind("wish", evidence.text) else None
         key, data = new_page(self._desk, evidence, kind or wish)
         self._write(key, data, reason, evidence, {key: evidence.time})
 
@@ -100,3 +110,77 @@ class Testimony:
         if done:
             self._pages.put(self._desk.pages[key])
         return done
+
+
+def known_at(near: Iterable[Page], evidence: LaterStatement) -> bool:
+    """Whether one page already says it: all its values, and nearly all its words."""
+    wanted = {value.value for value in values_in(evidence.text)}
+    for page in near:
+        stems = Note("", "", page.says()).stems
+        held = {value.value for value in values_in(page.says())}
+        if wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems):
+            return True
+    return False
+
+
+def new_page(desk: Desk, evidence: LaterStatement, known: MemoryType | None) -> tuple[str, bytes]:
+    """A memory of one statement: its words, the day they were said, and a name made of them."""
+    kind = known or guess_type(evidence.text)
+    if kind is MemoryType.USER and not known:
+        kind = MemoryType.PROJECT
+    main, *rest = LABELLED.split(evidence.text)
+    labelled = "".join(f"\n\n**{label}:** {sentence(text)}" for label, text in zip(rest[::2], rest[1::2], strict=True))
+    name = title_of(main)
+    body = f"{sentence(main)}{labelled}\n\n{SAID_ON.format(evidence.day.isoformat())}"
+    topic = Topic.compose(name=name, description=shortened(main), kind=kind, body=body)
+    key = free_key(file_stem(name, kind), lambda key: key in desk.pages or desk.before(key) is not None)
+    return key, topic.data
+
+
+def title_of(text: str) -> str:
+    """A title: the first words, without who said it and without trailing small words."""
+    speaker = re.match(r"[^:.;,]{2,40}:\s+", text)
+    rest = text[speaker.end() :] if speaker and len(speaker[0].split()) <= 4 else text
+    words = first_words(rest).split()
+    while len(words) > 2 and not Note(words[-1], "", "").words:
+        words.pop()
+    name = " ".join(words).split(" (")[0].strip(",;:.…—–() ")
+    return name[:1].upper() + name[1:]
+
+
+def is_request(sentence: str) -> bool:
+    """Whether a sentence asks, or tells the assistant to do something now."""
+    return is_kind("question", sentence) or (is_kind("request", sentence) and not is_kind("wish", sentence))
+
+
+def is_settled(text: str, said_on: date) -> bool:
+    """Whether a spoken sentence states something that was decided or dated, beyond the day it was said."""
+    if len(text) > MAX_SAID_TO_KEEP or is_kind("passing", text) or not is_kind("settled", text):
+        return False
+    found = values_in(text)
+    dated = any(_days_away(value, said_on) >= MIN_DAYS_AWAY for value in found)
+    measured = any(value.kind not in (*_FULL_DATE, "num", "weekday") for value in found)
+    return dated or (measured and _NAME.search(text) is not None)
+
+
+def lasts(text: str) -> bool:
+    """Whether a log line is more than the weather of the day: dates, amounts, names, decisions, wishes."""
+    if is_kind("passing", text):
+        return False
+    kinds = {value.kind for value in values_in(text)}
+    points = 2 if kinds & _FULL_DATE else 0
+    points += 1 if kinds - _FULL_DATE - {"num"} else 0
+    points += 1 if _NAME.search(text) else 0
+    points += 1 if is_kind("durable", text) else 0
+    points += 2 if is_kind("wish", text) else 0
+    return points >= ENOUGH_LOGGED
+
+
+def _days_away(value: Value, day: date) -> int:
+    """How far a date is from `day`; a month counts by its beginning, anything else is no date."""
+    if value.kind not in _FULL_DATE:
+        return 0
+    try:
+        return abs((date.fromisoformat(value.value if value.kind == "date" else f"{value.value}-01") - day).days)
+    except ValueError:
+        return 0

@@ -1,29 +1,41 @@
-"""Search file contents: by ripgrep where it is installed, by our own program elsewhere, with the same output.
+"""Find files by name, and search what they hold: by ripgrep where it is installed, by our own program elsewhere, with
+the same output.
 
-Both only match lines. Which files are searched, in which order, what counts as text and how much is told is decided
-here, once: so a draft that is not on disk is searched like any file, and the answer does not depend on the program.
+Both programs only match lines. Which files are searched, in which order, what counts as text and how much is told is
+decided here, once: so a draft that is not on disk is searched like any file, and the answer does not depend on the
+program.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import stat
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 
 from memdir.agent.credentials import leads_to_credential, refuse_credential
 from memdir.agent.file_access import Files
 from memdir.agent.tools import search_lines
-from memdir.agent.tools.glob import find_files, glob_pattern
 from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.programs import find_program
 from memdir.errors import BadMemoryFile, MemdirError
 from memdir.transcript.message import Json
 
+MAX_FOUND = 200  # paths in one answer
+MAX_LOOKED_AT = 200_000  # files; a search from / must end
+MAX_SECONDS = 20.0  # of looking for files
+MAX_CHOICES = 64  # patterns that braces may multiply to
+_SECONDS_AT_ONCE = 0.02  # before the host's other work has its turn, and a look at whether the search was cancelled
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_NO_CHARACTER = "(?!)"  # what `translate` makes of a set without members
+_ANY, _NOTHING = re.compile(".*", re.DOTALL), re.compile(_NO_CHARACTER)
 MAX_PATTERN_CHARACTERS = 1000  # reading one is done in our process, and takes up to a millisecond a character
 MAX_MATCHES = 500  # lines in one answer
 MAX_LINE_CHARACTERS = 500
@@ -39,6 +51,115 @@ _RIPGREP_OPTIONS = (
 )
 _Match = tuple[str, str]  # a path, and what stands behind it in the output
 _MODES = {"content": (), "files": ("--max-count=1",), "count": ("--count",)}
+
+
+class GlobTool:
+    """Lists paths that fit a pattern, newest first."""
+
+    spec = tool_spec("Glob")
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
+        folder = os.path.join(context.cwd, str(arguments.get("path", "")))
+        folder, pattern = _split(folder, str(arguments["pattern"]))
+        found, is_whole = await find_files(context.files, folder, glob_pattern(pattern))
+        if not found and not os.path.isdir(folder):
+            return Outcome(f"There is no folder {folder}.", is_error=True)
+        found.sort(key=_newest_first)
+        lines = found[:MAX_FOUND] or ["No file fits."]
+        if len(found) > MAX_FOUND:
+            lines.append(f"… {len(found) - MAX_FOUND} more")
+        if not is_whole:
+            lines.append("… there are too many files to look at all of them: name a smaller folder")
+        return Outcome("\n".join(lines))
+
+
+async def find_files(files: Files, folder: str, fits: Callable[[str], bool] | None) -> tuple[list[str], bool]:
+    """The files below a folder that fit, in walking order, and whether all were looked at. May be cancelled."""
+    found: list[str] = []
+    started = rested = time.monotonic()
+    for number, path in enumerate(files.walk(folder)):
+        now = time.monotonic()
+        if number >= MAX_LOOKED_AT or now - started > MAX_SECONDS:
+            return found, False
+        if now - rested > _SECONDS_AT_ONCE:
+            await asyncio.sleep(0)
+            rested = time.monotonic()
+        if fits is None or fits(os.path.relpath(path, folder).replace(os.sep, "/")):
+            found.append(path)
+    return found, True
+
+
+def _split(folder: str, pattern: str) -> tuple[str, str]:
+    """An absolute pattern names its own folder: the part before the first wildcard."""
+    if not pattern.startswith("/"):
+        return folder, pattern
+    parts = pattern.split("/")
+    fixed = next((at for at, part in enumerate(parts[:-1]) if re.search(r"[*?\[{]", part)), len(parts) - 1)
+    return "/".join(parts[:fixed]) or "/", "/".join(parts[fixed:])
+
+
+def _refuse_long(pattern: str) -> None:
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        told = f"the pattern has more than {MAX_PATTERN_CHARACTERS:,} characters"
+        raise BadMemoryFile(told, remedy="Use a shorter one, or search for its parts one by one")
+
+
+def glob_pattern(pattern: str) -> Callable[[str], bool]:
+    """What tells whether a path with / fits; no pattern makes that take long (S15)."""
+    _refuse_long(pattern)
+    choices = [pattern.removeprefix("./")]
+    while len(choices) <= MAX_CHOICES and any(_BRACES.search(choice) for choice in choices):
+        choices = [one for choice in choices for one in _without_braces(choice)]
+    if len(choices) > MAX_CHOICES:
+        raise BadMemoryFile(f"the pattern has more than {MAX_CHOICES} choices in braces", remedy="Use fewer")
+    patterns = [_compiled(choice) for choice in choices]
+    return lambda path: any(_fits(parts, path.split("/")) for parts in patterns)
+
+
+def _without_braces(pattern: str) -> list[str]:
+    match = _BRACES.search(pattern)
+    if not match:
+        return [pattern]
+    return [pattern[: match.start()] + word + pattern[match.end() :] for word in match[1].split(",")]
+
+
+def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+    """A pattern for each name of a path, None for any folders."""
+    parts: list[re.Pattern[str] | None] = []
+    for name in pattern.split("/"):
+        if name.startswith("**"):
+            parts.append(None)
+        if name.strip("*") or not name.startswith("**"):  # `**.md` means `**/*.md`
+            expression = translate(name.replace("[^", "[!"))
+            if _NO_CHARACTER in expression:
+                raise BadMemoryFile(f"the pattern cannot be read: {name}", remedy="Look at its brackets")
+            parts.append(re.compile(expression))
+    return parts if parts[-1] else [*parts, _ANY]
+
+
+def _fits(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
+    """Goes back to the last `**` only: what fits after an earlier one fits after that, too."""
+    part = name = start = 0
+    folders = -1  # the place of that `**`; the names up to `start` are its folders
+    while name < len(names):
+        expected = parts[part] if part < len(parts) else _NOTHING
+        if expected is None:
+            folders, start, part = part, name, part + 1
+        elif expected.match(names[name]):
+            part, name = part + 1, name + 1
+        elif folders < 0:
+            return False
+        else:
+            start += 1
+            part, name = folders + 1, start
+    return part == len(parts)
+
+
+def _newest_first(path: str) -> tuple[float, str]:
+    try:
+        return -os.stat(path).st_mtime, path
+    except OSError:
+        return float("-inf"), path  # a draft: newer than anything on disk
 
 
 class GrepTool:
@@ -64,9 +185,7 @@ class GrepTool:
 
 def _checked(pattern: str) -> str:
     """The pattern, if it means the same to us as to ripgrep; what only ripgrep knows is refused everywhere."""
-    if len(pattern) > MAX_PATTERN_CHARACTERS:
-        told = f"the pattern has more than {MAX_PATTERN_CHARACTERS:,} characters"
-        raise BadMemoryFile(told, remedy="Search for its parts one by one")
+    _refuse_long(pattern)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # [[:alpha:]] is a class for ripgrep and a set of letters for us
