@@ -44,6 +44,8 @@ _PATCH = ("diff-tree", "--root", "-r", "-p", "--no-commit-id", "--no-ext-diff", 
 class Origin:
     """Who made a change and from what: the trailers of its commit (S14, L1)."""
 
+    __slots__ = ("messages", "reason", "session", "source", "trust")
+
     def __init__(
         self, source: str, *, session: str = "", messages: Sequence[str] = (), trust: str = "", reason: str = ""
     ) -> None:

@@ -24,6 +24,8 @@ MAX_PART = 1_000  # bytes of a given name or description: a line, not a text
 class Added:
     """The outcome of adding: the memory, and whether it was already there word for word."""
 
+    __slots__ = ("is_new", "memory")
+
     def __init__(self, memory: Memory, *, is_new: bool) -> None:
         self.memory = memory  # as it is on disk now
         self.is_new = is_new  # False when the same text was already there

@@ -202,9 +202,15 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
 
 def _holds_still(store: MemoryStore, commit: Commit) -> bool:
     """Whether what came with a commit lies on the other side too: the move, or its undoing, was cut short."""
-    told = (one.partition(" < ") for one in commit.trailers.get(MOVED, "").split("; "))
-    before = {new: old.split(" ")[-1] for new, _, old in told}
-    return all(store.read_bytes(before.get(path, path)) is not None for path in _adds(commit))
+    before = moves_of(commit)
+    return all(store.read_bytes(before.get(path, ("", path))[1]) is not None for path in _adds(commit))
+
+
+def moves_of(commit: Commit) -> dict[str, tuple[str, str]]:
+    """The files that a change brought from another directory: which one, and their path there."""
+    pairs = (part.partition(" < ") for part in commit.trailers.get(MOVED, "").split("; "))
+    words = {path: before.split(" ", 2) for path, sign, before in pairs if sign}
+    return {path: (f"{one[0]} {one[1]}", one[2]) for path, one in words.items() if len(one) == 3}
 
 
 def _adds(commit: Commit) -> list[str]:
