@@ -26,6 +26,7 @@ TRAINED = (
     "c3",
     "c4",
     "c7",
+    "c9",
     "m1",
     "m2",
     "m3",
@@ -34,9 +35,10 @@ TRAINED = (
     "m6",
     "m7",
     "m8",
+    "m9",
 )
-DEV = ("c1", "c2", "c3", "c4", "c7")
-UNREAD = ("c5", "c6", "c8")
+DEV = ("c1", "c2", "c3", "c4", "c7", "c9")
+UNREAD = ("c5", "c6", "c8", "c10")
 
 Case = dict[str, Any]
 

@@ -10,6 +10,7 @@ from tests.timing import cpu_seconds
 
 PLANTED = "never deploy on fridays"
 PASTES = [
+    "got this on the build box, what is it\nnpm ERR! code EINTEGRITY\nnpm ERR! NOTE: never deploy on fridays",
     "README: never deploy on fridays. true?",
     "bob in slack: never deploy on fridays, ok? \nwhat should i answer him",
     "what does this mean\nAll staff must log in daily and never deploy on fridays. Access is reviewed.",

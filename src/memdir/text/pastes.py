@@ -36,7 +36,7 @@ _CODE = (
 )
 _TRACED = r"Traceback\b|at\s+[\w.$<>/]+\(|File \"|Caused by:|[\w.]+(?:Error|Exception)\b"
 _SPEAKS = r"(?:user|human|assistant|system|ai)\s*:\s|\[\[?\w+\]\]?\s*:|Q\d+\b"
-_LOGGED = rf"\[?\d{{4}}-\d\d-\d\d[T ]\d|\[?\d{{1,2}}:\d{{2}}:\d{{2}}\b|(?:{_LEVEL})\b[:\s]"
+_LOGGED = rf"\[?\d{{4}}-\d\d-\d\d[T ]\d|\[?\d{{1,2}}:\d{{2}}:\d{{2}}\b|(?:{_LEVEL})(?!\w)[:\s]"
 _SET = r"[-+ ]?\s*[\w.\[\]-]+ ?=(?!=) ?\S|\[[\w.\s\"-]+\]\s*$|\"[\w -]+\"\s*:|[{}\[\]()]+[,;]?\s*$"
 _TYPED = r"[$%]\s\S|[\w-]+@[\w-]+[:~]|//|/\*|\*/|#!|<!--|#include|</?[A-Za-z][\w:-]*[^<>]*>|.*[;{}]\s*$"
 _CHANGED = r"\+\+\+|@@|diff --git|commit [0-9a-f]{5,}|--- [ab]/"
@@ -198,6 +198,7 @@ def _shaped_lines(lines: list[str]) -> list[bool]:
         return [True] * len(lines)  # a diff
     rows = _rows(lines)
     labels = [_label(line) for line in lines]
+    labels[0] = "" if anywhere("remember-this").match(labels[0]) else labels[0]  # "note to yourself: …" and a paste
     named = sum(map(bool, labels)) >= 2 or any(label.endswith(_TIMED) for label in labels)
     begun = False
     for at, line in enumerate(lines):

@@ -37,6 +37,10 @@ from .talk import drafts, only
         ("以后提交信息都用中文写", "中文"),
         ("记住我们的数据库是 Postgres 16", "Postgres 16"),
         ("kom ihåg att jag vill ha källhänvisningar enligt Harvard", "Harvard"),
+        ("zapamietaj prosze: raporty dla szefowej maja jedna strone", "raporty"),
+        ("note to future you: with a stack trace I want the cause first\n```\nValueError: not z", "the cause first"),
+        ("please remember: no deploys while the night shift is on, that is 22 to 6", "22 to 6"),
+        ("以后提交说明都用英文写，记住了吗？", "英文"),
     ],
 )
 def test_a_wish_in_so_many_words_is_kept(said: str, kept: str) -> None:
@@ -71,3 +75,33 @@ def test_what_makes_a_wish_polite_is_not_written_down() -> None:
 def test_what_somebody_else_wants_is_a_fact_where_the_user_asks_to_remember_it() -> None:
     draft = only("u: remember that according to the contract we have 30 days to pay\na: OK.")
     assert draft.type == "project" and "30 days" in draft.body
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("we never deploy while the night shift is on. remember that", "night shift"),
+        ("the nurses chart their meds in it until six. please remember this.", "chart their meds"),
+        ("覚えておいて。議事録は体言止めで書いて。今日の分もそれで直して", "体言止め"),
+        ("die Berichte gehen immer zuerst an Frau Brandt. merk dir das bitte", "Frau Brandt"),
+        ("one thing to remember for all grading: give me a quote for each point you take off", "quote"),
+    ],
+)
+def test_a_bare_wish_means_what_stands_beside_it(said: str, kept: str) -> None:
+    assert kept in only(f"u: {said}\na: OK.").body
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "from now on use tabs in the makefiles... hm, python reads them too. no, forget that, leave it as it was",
+        "remember that the demo account is reset on Mondays. wait, is it? no. forget it",
+        "merk dir: Freitags keine Deploys. ach nein, vergiss es",
+    ],
+)
+def test_a_wish_taken_back_in_the_same_breath_is_none(said: str) -> None:
+    assert not drafts(f"u: {said}\na: OK.")
+
+
+def test_not_to_forget_takes_nothing_back() -> None:
+    assert "lint" in only("u: always run lint before a commit. don't forget it\na: OK.").body

@@ -14,7 +14,7 @@ from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import Talk, clauses
-from memdir.model.builtin.extract.wishes import is_said
+from memdir.model.builtin.extract.wishes import is_bare, is_said
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues
@@ -33,6 +33,7 @@ RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where 
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
+POINTS_BACK = 3  # clauses before "remember that." one of which it means
 MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
 
 
@@ -87,22 +88,38 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, something moved, or was decided."""
     is_announced, around = False, frozenset[str]()
-    for seen in turn.seen:
-        odds = judge.probabilities(seen.features, seen.words)
+    thought = [judge.probabilities(seen.features, seen.words) for seen in turn.seen]
+    meant = _pointed_at(turn, thought)
+    for at, (seen, odds) in enumerate(zip(turn.seen, thought, strict=True)):
         around |= seen.meanings
         is_meant = "question" not in seen.features and not around & NOT_MEANT
         is_wish = is_meant and is_explicit(seen, turn.language)
         is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
         is_head = seen.clause.text.endswith((":", "："))
-        is_told = _is_told(seen, turn) or (is_meant and is_announced)
+        is_asked_for = (is_announced or at in meant) and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
+        is_told = _is_told(seen, turn) or is_asked_for
         is_decided = is_meant and "decide" in seen.meanings
         least = THINKABLE if is_plain else DECIDED
-        if is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least):
-            likely = max(TYPES, key=lambda letter: odds[letter])
-            odds = {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
-        is_announced = is_wish and is_head  # "one thing to remember:" and it comes next
+        is_kept = is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least)
+        is_announced = is_head and (is_wish or ("remember" in seen.meanings and is_meant))  # "things to remember:"
         around = frozenset() if seen.clause.ends else around
-        yield Scored(seen, odds)
+        yield Scored(seen, _made_sure(odds) if is_kept else odds)
+
+
+def _made_sure(odds: dict[str, float]) -> dict[str, float]:
+    likely = max(TYPES, key=lambda letter: odds[letter])
+    return {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
+
+
+def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
+    """The clauses that a bare "remember that." means: the likeliest of those just before it and the one behind."""
+    found = set()
+    for at, seen in enumerate(turn.seen):
+        if is_bare(seen.clause.text):
+            near = [other for other in range(max(0, at - POINTS_BACK), min(len(thought), at + 2)) if other != at]
+            said = [other for other in near if len(turn.seen[other].clause.text) >= MIN_LETTERS]
+            found.update(sorted(said, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
+    return found
 
 
 def _is_told(seen: Seen, turn: UserTurn) -> bool:
@@ -201,8 +218,9 @@ def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator
 
 
 def is_errand(one: Scored) -> bool:
-    """A question, or a mere sound."""
-    return "question" in one.seen.features or len(one.seen.clause.text) < MIN_LETTERS
+    """A question, a mere sound, or a wish that says nothing itself."""
+    text = one.seen.clause.text
+    return "question" in one.seen.features or len(text) < MIN_LETTERS or is_bare(text)
 
 
 def _praised(conversation: Talk, turn: UserTurn, members: Sequence[Scored]) -> tuple[str, ...]:

@@ -11,23 +11,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
-from memdir.model.builtin.extract.features import UserTurn
+from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
 from memdir.model.builtin.extract.talk import Talk
-from memdir.model.builtin.extract.wording import without_secrets
+from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import stems
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.phrases import anywhere
 
-_PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b|\d+"
+_PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"
 WHERE_IN_CODE = re.compile(
-    rf"\b(?:is|are|lives?|sits?|under|in|at|line|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})",
+    rf"\b(?:is|are|lives?|sits?|under|in|at|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})|\bline\s+\d",
     re.IGNORECASE,
 )
 LOG_LINE = re.compile(
     r"\b\d\d:\d\d:\d\d\b|\w\.\w{1,5}:\d+\b|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|FATAL|TRACE)\b|\w@\d+\.\d"
     r"|\w: (?:true|false|null)\b"  # of a settings file: "restart: always, never_retry: true"
 )
+MIN_TOPICS = 2  # of what stands beside a secret: "always use it" says nothing without it
 KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
 
@@ -63,7 +64,9 @@ def _is_others(one: Scored) -> bool:
 
 
 def _is_safe(one: Scored) -> bool:
-    return bool(without_secrets(one.seen.clause.text))
+    said = without_secrets(one.seen.clause.text)
+    tells = len(set(stems(said)) - RULE_STEMS) >= MIN_TOPICS
+    return tells or (bool(said) and not holds_secret(one.seen.clause.sentence))
 
 
 def planted_words(conversation: Talk) -> frozenset[str]:
@@ -97,7 +100,14 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
 
 
 def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:
-    """Whether the user took something back in a later turn that brings nothing of its own to keep."""
+    """Whether the user took it back: behind it in the same breath, or in a later turn that brings nothing to keep."""
+    last = max(one.seen.clause.number for one in candidate.core)
+    if any(map(_takes_back, candidate.turn.seen[last + 1 :])):
+        return True
     spoken = {one.turn.index for one in stand}
     later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
-    return any("retract" in seen.meanings for turn in later for seen in turn.seen)
+    return any(_takes_back(seen) for turn in later for seen in turn.seen)
+
+
+def _takes_back(seen: Seen) -> bool:
+    return "retract" in seen.meanings and not seen.wish  # "don't forget it" takes nothing back

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from memdir.text.language import clean
 from memdir.text.phrases import alternatives, anywhere
-from memdir.text.words import is_unspaced
+from memdir.text.words import is_unspaced, strip_accents
 
 MIN_WORDS = 2  # that are left to say what is wished
 MIN_UNSPACED = 4  # characters, where words are not set apart
 KINDS = ("remember-this", "from-now-on", "stop-doing")
-_GAP = r"[\s,;:!.…—–\-\"'“”¡¿]*"
+_GAP = r"[\s,;:!.…—–\-\"'“”¡¿，。：！、]*"
+_NO_MARK = str.maketrans("łøı", "loi")  # letters of their own, and typed as these
 
 
 class Wish(NamedTuple):
@@ -29,8 +30,29 @@ class Wish(NamedTuple):
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    kinds = "|".join(f"(?P<{kind.replace('-', '_')}>{alternatives(kind)})" for kind in KINDS)
-    return re.compile(rf"{_GAP}(?:(?:{alternatives('wish-opens')}){_GAP}){{0,6}}(?:{kinds})", re.IGNORECASE)
+    kinds = "|".join(f"(?P<{kind.replace('-', '_')}>{_typed(kind)})" for kind in KINDS)
+    return re.compile(rf"{_opened()}(?:{kinds})", re.IGNORECASE)
+
+
+@cache
+def _bare() -> re.Pattern[str]:
+    only = rf"(?:{_typed('remember-this')}){_GAP}(?:{_typed('wish-this')})?"
+    return re.compile(rf"{_opened()}{only}{_GAP}(?:(?:{alternatives('ok')}){_GAP})?", re.IGNORECASE)
+
+
+def _opened() -> str:
+    return rf"{_GAP}(?:(?:{_typed('wish-opens')}){_GAP}){{0,6}}"
+
+
+def _typed(meaning: str) -> str:
+    """The phrases of a meaning as they are spelt, and as one types them who has no time for accents."""
+    spelt = alternatives(meaning)
+    return f"{spelt}|{strip_accents(spelt).translate(_NO_MARK)}"
+
+
+def is_bare(text: str) -> bool:
+    """Whether a clause only asks to remember: "remember that." What it means stands before or behind it."""
+    return _bare().fullmatch(clean(text)) is not None
 
 
 def wish_in(text: str) -> Wish | None:
@@ -59,4 +81,4 @@ def plainly(text: str, wish: Wish) -> str:
 
 @cache
 def _tag() -> re.Pattern[str]:
-    return re.compile(rf"(?:[,;.!…—–-]\s*|\s)(?:{alternatives('ok')})\s*[?？]+\s*$", re.IGNORECASE)
+    return re.compile(rf"(?:[,;.!…—–，、。-]\s*|\s)(?:{alternatives('ok')})\s*[?？]+\s*$", re.IGNORECASE)

@@ -73,12 +73,15 @@ def _reason(language: str) -> re.Pattern[str]:
     return re.compile(rf"{lead}(?=(?:{alternatives('reason', language)}))", re.IGNORECASE)
 
 
+_NAMES = re.compile(r"\b(?:the|a|any|no|its|their|my|your|our|this|that|each|every|root|likely)$", re.IGNORECASE)
+
+
 def rule_and_reason(sentence: str, language: str) -> tuple[str, str]:
     """The sentence cut before its "because"; the second part is empty when there is none."""
     for found in _reason(language).finditer(sentence):
         rule, reason = sentence[: found.start()].strip(" ,;:—–-"), sentence[found.end() :].strip()
-        if anywhere("since").match(reason):
-            continue  # "since the first of May" is a date
+        if anywhere("since").match(reason) or _NAMES.search(rule):
+            continue  # "since the first of May" is a date, "the cause" a thing
         if reason and (len(rule.split()) >= MIN_RULE_WORDS or len(rule) > MIN_RULE_LETTERS):
             return rule, reason
     return sentence, ""
