@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 
 from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
@@ -112,18 +114,20 @@ def mark_on_disk(path: str) -> None:
 
 def set_aside(path: str, now: float, *, beside: str = "") -> str:
     """Move something of ours that cannot be used out of the way, never deleting it; returns where it is now."""
-    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(max(now, 0)))
-    aside = f"{beside or path}{_DAMAGED}{moment}"
-    number = 1
-    while os.path.lexists(aside):
-        number += 1
-        aside = f"{beside or path}{_DAMAGED}{moment}-{number}"
+    aside = dated(now, lambda moment: f"{beside or path}{_DAMAGED}{moment}")
     try:
         os.rename(path, aside)
     except OSError as error:
         raise disk_error(error, "set aside", path) from error
     flush_folder(os.path.dirname(path))
     return aside
+
+
+def dated(now: float, named: Callable[[str], str]) -> str:
+    """A path named after a moment at which nothing stands yet: another one of the same second gets a number."""
+    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(max(now, 0)))
+    paths = (named(moment if number == 1 else f"{moment}-{number}") for number in count(1))
+    return next(path for path in paths if not os.path.lexists(path))
 
 
 def is_waiting(place: Place) -> bool:

@@ -38,7 +38,10 @@ def undo(
     goes into the history's record; `first` is done before anything is written, and where it fails nothing is."""
     require_history(store)
     _require_recorded(store)
-    commit = named_change(store, revision) if revision else _newest_not_undone(store)
+    newest = (commit for commit in standing(store) if _ours(commit) or commit.is_beginning)
+    commit = named_change(store, revision) if revision else next(newest, None)
+    if commit is None:
+        raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
     if commit.is_beginning:
         raise MemoryNotFound(
             f"there is nothing to undo before {commit.id[:8]}: the history begins with the files as they were then",
@@ -134,13 +137,6 @@ def named_change(store: MemoryStore, revision: str) -> Commit:
     if commit is None:
         raise MemoryNotFound(f"the history knows no change {revision!r}", remedy="`memdir log` shows their ids")
     return commit
-
-
-def _newest_not_undone(store: MemoryStore) -> Commit:
-    for commit in standing(store):
-        if _ours(commit) or commit.is_beginning:
-            return commit
-    raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
 
 
 def standing(store: MemoryStore) -> Iterator[Commit]:

@@ -7,7 +7,6 @@ crash leaves is therefore known by the journal alone (`store/recover.py`). docs/
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -32,6 +31,7 @@ from memdir.store.index import merge_index
 from memdir.store.journal import (
     Journal,
     Operation,
+    dated,
     found_aside,
     is_waiting,
     mark_on_disk,
@@ -192,13 +192,8 @@ class Writer:
         if os.path.islink(self.place.drafts):
             self.put_aside(self.place.drafts)
         make_folder(self.place.drafts)
-        moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
         name = key.replace("/", "_")
-        path = os.path.join(self.place.drafts, f"{moment}-{name}")
-        number = 1
-        while os.path.lexists(path):  # another text of the same second
-            number += 1
-            path = os.path.join(self.place.drafts, f"{moment}-{number}-{name}")
+        path = dated(self.clock(), lambda moment: os.path.join(self.place.drafts, f"{moment}-{name}"))
         write_bytes_atomic(path, data)
         return path
 
