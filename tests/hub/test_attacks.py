@@ -440,6 +440,31 @@ ENDLESS = {
 }
 
 
+def test_idle_connections_make_room_for_new_ones_the_oldest_first(tmp_path: Path) -> None:
+    """With room for forty connections instead of three thousand."""
+    limits = "import memdir.hub.serve as serve, memdir.hub.http_guard as guard; serve.MOST_WAITING = 40 - 1_000;"
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log", before=f"{limits} guard.MADE_FREE = 2")
+    wires: list[socket.socket] = []
+
+    def answered(wire: socket.socket) -> bytes:
+        wire.sendall(b"GET /health HTTP/1.1\r\nHost: hub\r\n\r\n")
+        got = b""
+        while not got.endswith(b"}") and (more := wire.recv(4_096)):
+            got += more
+        return got.split(b"\r\n")[0]
+
+    try:
+        for number in range(60):
+            wires.append(socket.create_connection(("127.0.0.1", server.port), timeout=5))
+            assert b" 200 " in answered(wires[-1]), number
+        assert wires[0].recv(10) == b"", "the oldest went"
+        assert b" 200 " in answered(wires[-2]), "the newest stay"
+    finally:
+        for wire in wires:
+            wire.close()
+        server.stop()
+
+
 def test_nobody_without_a_token_sends_on_and_on(tmp_path: Path) -> None:
     """With a third of a second for what follows an answer instead of two."""
     limits = "import memdir.hub.http_guard as guard; guard.ANSWERED_SECONDS = 0.3"
