@@ -592,9 +592,10 @@ class MemDir:
 
     def _stores_of(self, scope: str) -> dict[str, MemoryStore]:
         """The store of a scope, of all that are here (`all`), or of all but the team's (`private`), by scope."""
-        every = {"all": self._scopes(), "private": [one for one in self._scopes() if one != "team"]}.get(scope)
-        found = [*every, *self.layout.agent_scopes()] if every else [scope]
-        return {one: self.store_for(one) for one in found}
+        if scope not in ("all", "private"):
+            return {scope: self.store_for(scope)}
+        found = [one for one in self._scopes() if one != "team" or scope == "all"]
+        return {one: self.store_for(one) for one in (*found, *self.layout.agent_scopes())}
 
     def _scopes(self) -> Sequence[str]:
         """The scopes that a conversation here is told of."""

@@ -225,7 +225,7 @@ class Session:
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
         try:
-            if not (self._is_on and self._is_learning):
+            if not self.is_learning:
                 self._pass_over(turn)
                 return
             if self._heard is not None and not turn.is_subagent:  # a host may have told of no turn while it was off
@@ -448,7 +448,7 @@ class Session:
 
     def _begin(self) -> None:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
-        if self._catching_up is not None or not (self._is_on and self._is_learning):
+        if self._catching_up is not None or not self.is_learning:
             return
         try:
             self.state.begin()
