@@ -21,9 +21,9 @@ import memdir as package
 from memdir.hooks.daemon_client import MAX_MESSAGE_BYTES, MAX_SECONDS, DaemonPlace, ask, chosen, packed
 from memdir.layout import Layout
 from memdir.memdir import MemDir, open_memory
+from memdir.recall.prefetch import open_selector
 from memdir.recall.recall import RecallRequest, Shown
 from memdir.recall.selection import LocalChooser
-from memdir.recall.warm_selector import open_selector
 from memdir.search import has_sentence_model
 from tests.conftest import Ran
 from tests.hooks.agents import Agent, answer, context, wait_for
