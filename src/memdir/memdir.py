@@ -720,7 +720,7 @@ class MemDir:
             place = self.place_of(scope)
             selector, warm = LocalSelector(place.root, place.derived), None
             if self.settings.recall_encoder == "auto":
-                from memdir.recall.warm_selector import WarmSelector, open_selector
+                from memdir.recall.prefetch import WarmSelector, open_selector
 
                 warm = WarmSelector(lambda check: open_selector(place.root, place.derived, check=check), self.threads())
             self._choosers[scope] = LocalChooser(place, scope, selector, clock=self.clock, warm=warm)

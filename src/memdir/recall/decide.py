@@ -39,7 +39,6 @@ PER_UNIT = 100  # numbers are written as whole hundredths
 MAX_WORDS = 60  # nobody asks in more; the rest is told or pasted
 PAIRED_WORDS = 12  # how a message begins says what is to be done
 FEW_LINES = 3  # a message of no more is all the person's own
-NAMED_SHARE, NAMED_TERMS = 0.95, 2  # of a message's words, by weight, that its headline holds, and how many at least
 SUREST = 6.0  # log odds: more is not known of any message
 
 _TABLES = dict(line.split(" ", 1) for line in shipped_lines("recall/data/signals.txt"))
@@ -175,7 +174,6 @@ def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: fr
 def tool_terms(recent_tools: Sequence[str]) -> frozenset[str]:
     """The words by which a store would name the tools just used; the host's own tools are no subject of memories."""
     from memdir.text.stems import stem
-    from memdir.text.words import split_words
 
     named = [tool for tool in recent_tools if tool.lower() not in _WORDS["host-tools"]]
     words = {word for tool in named for word in split_words(tool)}
@@ -282,7 +280,7 @@ def _choose(
         it = verdict.candidate
         if it.facts.usage > 0 and names_tool(it, tools):
             verdict.remark = "usage notes of a tool that is in use"
-        elif verdict.certainty <= bar + (next_margin if chosen else 0.0) and not _is_named(it):
+        elif verdict.certainty <= bar + (next_margin if chosen else 0.0):
             verdict.remark = "not enough for such a message" if is_empty else "not clearly useful"
         elif not it.matched and it.similarity < near:
             verdict.remark = "shares no word and is not near"
@@ -291,8 +289,3 @@ def _choose(
         else:
             verdict.is_chosen = True
             chosen += 1
-
-
-def _is_named(candidate: Candidate) -> bool:
-    """Whether the message says nothing but what the headline says: "are deploys frozen?"."""
-    return candidate.title_coverage >= NAMED_SHARE and len(candidate.matched) >= NAMED_TERMS
