@@ -39,6 +39,7 @@ PER_UNIT = 100  # numbers are written as whole hundredths
 MAX_WORDS = 60  # nobody asks in more; the rest is told or pasted
 PAIRED_WORDS = 12  # how a message begins says what is to be done
 FEW_LINES = 3  # a message of no more is all the person's own
+NAMED_SHARE, NAMED_TERMS = 0.95, 2  # of a message's words, by weight, that its headline holds, and how many at least
 SUREST = 6.0  # log odds: more is not known of any message
 
 _TABLES = dict(line.split(" ", 1) for line in shipped_lines("recall/data/signals.txt"))
@@ -280,7 +281,7 @@ def _choose(
         it = verdict.candidate
         if it.facts.usage > 0 and names_tool(it, tools):
             verdict.remark = "usage notes of a tool that is in use"
-        elif verdict.certainty <= bar + (next_margin if chosen else 0.0):
+        elif verdict.certainty <= bar + (next_margin if chosen else 0.0) and not _is_named(it):
             verdict.remark = "not enough for such a message" if is_empty else "not clearly useful"
         elif not it.matched and it.similarity < near:
             verdict.remark = "shares no word and is not near"
@@ -289,3 +290,8 @@ def _choose(
         else:
             verdict.is_chosen = True
             chosen += 1
+
+
+def _is_named(candidate: Candidate) -> bool:
+    """Whether the message says nothing but what the headline says: "are deploys frozen?"."""
+    return candidate.title_coverage >= NAMED_SHARE and len(candidate.matched) >= NAMED_TERMS
