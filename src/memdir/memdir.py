@@ -272,7 +272,7 @@ class MemDir:
         return self.unshare_all([memory])[0]
 
     def unshare_all(self, memories: Sequence[str]) -> Sequence[str]:
-        """The same for several, as one change: all of them or none."""
+        """The same for several: one change for one's own, and one for those of each teammate."""
         from memdir.store.hand_over import is_written_here, unshare_memories
         from memdir.store.memories import find_key
         from memdir.store.shared import author_of

@@ -5,7 +5,6 @@ E5). Each bound has a reason beside it."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -92,9 +91,10 @@ def require_key(key: object) -> str:
 
 def require_text(data: bytes) -> str:
     """The text, if it is one that every database keeps as it is."""
-    text = "\0"
-    with suppress(UnicodeDecodeError):
+    try:
         text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
     if "\0" in text:
         remedy = "Convert it first, for example with iconv"
         raise HubRefusal(422, "not-text", "the entry is not UTF-8 text", remedy=remedy)
