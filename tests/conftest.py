@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
 import os
@@ -25,6 +26,12 @@ IN_MEMORY = "/dev/shm"
 MIN_FREE_BYTES = 4 << 30  # there: all tests that run at once take far less
 ON_DISK = ("agent", "chat", "clients", "guard")  # below /dev a shell may open nothing
 _numbers = itertools.count()
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: whoever looks for garbage, as tests of leaks do, need not go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -138,7 +138,7 @@ def title_of(text: str) -> str:
     words = first_words(_SPEAKER.sub("", text)).split()
     while len(words) > 2 and not Note(words[-1], "", "").words:
         words.pop()
-    name = " ".join(words).strip(",;:.…—–() ")
+    name = " ".join(words).split(" (")[0].strip(",;:.…—–() ")
     return name[:1].upper() + name[1:]
 
 

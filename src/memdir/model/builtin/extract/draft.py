@@ -11,7 +11,7 @@ from datetime import date
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.features import Seen, UserTurn, observe
-from memdir.model.builtin.extract.guards import is_known, is_revoked, planted_words, usable
+from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
 from memdir.model.builtin.extract.judge import CLASSES, TYPES, SentenceJudge, shipped
 from memdir.model.builtin.extract.same_memory import (
     Shelf,
@@ -56,8 +56,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
 def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
     """The same with a judge of the caller's choice (training and evaluation)."""
     turns = observe(conversation)
-    planted = planted_words(conversation)
-    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found, planted))]
+    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}
     for candidate in candidates:
