@@ -297,7 +297,7 @@ def running(kind: str, database: str, postmaster: int = 0) -> Iterator[Server]:
 
 def scan_microseconds() -> dict[str, float]:
     """What looking for secrets takes a kilobyte, by the kind of memory."""
-    from memdir.hub.content_check import require_shareable
+    from memdir.hub.bounds import require_shareable
 
     best = dict.fromkeys(PAGES, 1e9)
     for _ in range(4 * ROUNDS):

@@ -12,8 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.extract.messages import lines_from_messages
-from memdir.model.builtin.extract.talk import Existing, Talk
+from memdir.model.builtin.extract.talk import Existing, Talk, lines_from_messages
 
 DATA = Path(__file__).parent / "data" / "extract"
 TRAINED = (

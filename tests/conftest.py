@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import itertools
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,48 @@ from memdir.layout import Place
 from memdir.store.store import MemoryStore
 
 NOW = 1_790_000_000.0  # 2026-09-21, a Monday
+IN_MEMORY = "/dev/shm"
+MIN_FREE_BYTES = 4 << 30  # there: all tests that run at once take far less
+ON_DISK = ("agent", "chat", "clients", "guard")  # below /dev a shell may open nothing
+_numbers = itertools.count()
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: whoever looks for garbage, as tests of leaks do, need not go through it."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the folders of tests are: in memory, if there is enough of it. Nothing depends on a disk being slow, and to
+    flush thousands of files is most of what it would do; what is flushed, and when, is tried in tests/faults."""
+    if not os.access(IN_MEMORY, os.W_OK | os.X_OK) or _free_bytes(IN_MEMORY) < MIN_FREE_BYTES:
+        yield tmp_path_factory.mktemp("room")
+        return
+    folder = Path(tempfile.mkdtemp(prefix="pytest-", dir=IN_MEMORY))
+    yield folder
+    if not request.session.testsfailed:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_bytes(folder: str) -> int:
+    found = os.statvfs(folder)
+    return 0 if found.f_flag & os.ST_NOEXEC else found.f_bavail * found.f_frsize
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, room: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of the test's own, gone with it unless it failed. Pytest's looks at the folders of all tests before."""
+    is_on_disk = request.path.relative_to(Path(__file__).parent).parts[0] in ON_DISK
+    folder = (
+        tmp_path_factory.getbasetemp() if is_on_disk else room
+    ) / f"{request.function.__name__[:20]}{next(_numbers)}"
+    folder.mkdir()
+    failed = request.session.testsfailed
+    yield folder
+    if request.session.testsfailed == failed:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +89,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user-home"))
     monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path.parent))
     monkeypatch.setenv("MEMDIR_NO_DAEMON", "1")  # nothing outlives a test that does not ask for it
 
 

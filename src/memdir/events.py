@@ -39,12 +39,6 @@ class Event:
         self.time: float = time.time()  # seconds since the epoch
         self.fields: dict[str, FieldValue] = fields  # counts, names and reasons; never the text of a memory
 
-    @staticmethod
-    def at(moment: float, name: str, fields: dict[str, FieldValue]) -> Event:
-        event = Event(name, **fields)
-        event.time = moment
-        return event
-
     def __repr__(self) -> str:
         return f"Event({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in self.fields.items())})"
 
@@ -255,8 +249,9 @@ class CleanSink:
         self._redact = redact
 
     def emit(self, event: Event) -> None:
-        fields = {name: self._cleaned(value) for name, value in event.fields.items()}
-        self._sink.emit(Event.at(event.time, event.name, fields) if fields != event.fields else event)
+        cleaned = Event(event.name, **{name: self._cleaned(value) for name, value in event.fields.items()})
+        cleaned.time = event.time
+        self._sink.emit(cleaned)
 
     def _cleaned(self, value: FieldValue) -> FieldValue:
         if isinstance(value, tuple):

@@ -272,7 +272,7 @@ class MemDir:
         return self.unshare_all([memory])[0]
 
     def unshare_all(self, memories: Sequence[str]) -> Sequence[str]:
-        """The same for several, as one change: all of them or none."""
+        """The same for several: one change for one's own, and one for those of each teammate."""
         from memdir.store.hand_over import is_written_here, unshare_memories
         from memdir.store.memories import find_key
         from memdir.store.shared import author_of
@@ -369,7 +369,7 @@ class MemDir:
         if not self.syncs or self.environment.no_daemon or os.name == "nt":
             return
         from memdir.process import detach
-        from memdir.share.behind import note_change
+        from memdir.share.team import note_change
 
         if note_change(self.place):
             detach("sync", "--later", "--project", self.layout.work_tree, "--home", self.environment.home)
@@ -592,9 +592,10 @@ class MemDir:
 
     def _stores_of(self, scope: str) -> dict[str, MemoryStore]:
         """The store of a scope, of all that are here (`all`), or of all but the team's (`private`), by scope."""
-        every = {"all": self._scopes(), "private": [one for one in self._scopes() if one != "team"]}.get(scope)
-        found = [*every, *self.layout.agent_scopes()] if every else [scope]
-        return {one: self.store_for(one) for one in found}
+        if scope not in ("all", "private"):
+            return {scope: self.store_for(scope)}
+        found = [one for one in self._scopes() if one != "team" or scope == "all"]
+        return {one: self.store_for(one) for one in (*found, *self.layout.agent_scopes())}
 
     def _scopes(self) -> Sequence[str]:
         """The scopes that a conversation here is told of."""
@@ -719,7 +720,7 @@ class MemDir:
             place = self.place_of(scope)
             selector, warm = LocalSelector(place.root, place.derived), None
             if self.settings.recall_encoder == "auto":
-                from memdir.recall.warm_selector import WarmSelector, open_selector
+                from memdir.recall.prefetch import WarmSelector, open_selector
 
                 warm = WarmSelector(lambda check: open_selector(place.root, place.derived, check=check), self.threads())
             self._choosers[scope] = LocalChooser(place, scope, selector, clock=self.clock, warm=warm)

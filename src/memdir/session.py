@@ -51,7 +51,7 @@ from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from memdir.memdir import MemDir
-    from memdir.share.behind import TeamBehind
+    from memdir.share.team import TeamBehind
     from memdir.store.store import MemoryStore
 
 
@@ -225,7 +225,7 @@ class Session:
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
         try:
-            if not (self._is_on and self._is_learning):
+            if not self.is_learning:
                 self._pass_over(turn)
                 return
             if self._heard is not None and not turn.is_subagent:  # a host may have told of no turn while it was off
@@ -448,7 +448,7 @@ class Session:
 
     def _begin(self) -> None:
         """Mark the session as attended to, and learn what a crash kept earlier ones from learning (X10); once."""
-        if self._catching_up is not None or not (self._is_on and self._is_learning):
+        if self._catching_up is not None or not self.is_learning:
             return
         try:
             self.state.begin()
@@ -458,7 +458,7 @@ class Session:
             self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
         self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
         if self._memory.syncs:
-            from memdir.share.behind import TeamBehind  # most projects have no team
+            from memdir.share.team import TeamBehind  # most projects have no team
 
             self._team = TeamBehind(self._memory.sync_behind)
             self._team.start()

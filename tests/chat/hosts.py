@@ -86,13 +86,17 @@ def is_fork(body: Body) -> bool:
     return any(job in told for job in JOBS)
 
 
-def script(*answers: Outcome, forks: Callable[[Body], Outcome] | None = None) -> Sequence[Callable[[Body], Outcome]]:
+Answered = Outcome | Callable[[Body], Outcome]
+
+
+def script(*answers: Answered, forks: Callable[[Body], Outcome] | None = None) -> Sequence[Callable[[Body], Outcome]]:
     """The conversation gets these answers in turn and then `ok`; what runs behind it gets its own."""
     left = list(answers)
 
     def step(body: Body) -> Outcome:
         if is_fork(body):
             return forks(body) if forks else says("Nothing to save.")
-        return left.pop(0) if left else says("ok")
+        answer = left.pop(0) if left else says("ok")
+        return answer(body) if callable(answer) else answer
 
     return [step] * 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -9,14 +10,23 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyte
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from memdir import open_memory
+from memdir.agent import BackgroundTask
+from memdir.agent.fork import ForkProgress
+from memdir.chat.terminal import ChatTerminal
 from memdir.dream.questions import Questions, line_of
-from tests.chat.hosts import is_fork, script
+from tests.chat.hosts import QUIET, is_fork, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
-from tests.chat.seen import Seen, chat_words
+from tests.chat.seen import SECONDS, Seen, chat_words
 from tests.provider_server import Drop, Hang, ProviderServer, calls, says
 from tests.provider_server.script import Body, Outcome
 
@@ -177,6 +187,35 @@ def test_background_work_is_in_the_footer_watched_and_stopped(chatting: Chatting
     tmux.wait_for("Nothing runs in the background")
     tmux.keys("Escape")
     tmux.wait_for("Nothing runs in the background", gone=True)
+
+
+async def test_work_that_begins_and_ends_between_two_looks_does_not_stay_on_the_screen(project: Path) -> None:
+    """D5: what was drawn while something ran is drawn again, though nobody saw it run."""
+    screen = pyte.Screen(90, 30)
+    stream = pyte.Stream(screen)
+    told = SimpleNamespace(write=stream.feed, flush=lambda: None, isatty=lambda: True, encoding="utf-8")
+    output = Vt100_Output(told, lambda: Size(rows=30, columns=90), term="xterm-256color")
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    options = SimpleNamespace(resume=None, latest=False, allow=[], no_learning=False)
+
+    async def shows(words: str) -> None:
+        until = time.monotonic() + SECONDS
+        while words not in "\n".join(screen.display):
+            assert time.monotonic() < until, "\n".join(screen.display)
+            await asyncio.sleep(0.005)
+
+    with create_pipe_input() as keys, create_app_session(input=keys, output=output):
+        screen.write_process_input = keys.send_text  # what a program asks of its terminal is answered
+        chat = ChatTerminal(memory, options, lambda: memory)  # type: ignore[arg-type]
+        running = asyncio.create_task(chat.run())
+        await shows("F2 tasks")
+        chat.commands.tasks.append(BackgroundTask("dreaming", ForkProgress(), lambda: None))
+        keys.send_text("\x1bOQ")
+        await shows("1  dreaming")
+        chat.commands.tasks.clear()
+        await shows("Nothing runs in the background")
+        chat.leave()
+        assert await running == 0
 
 
 def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting) -> None:

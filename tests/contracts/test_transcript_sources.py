@@ -206,6 +206,18 @@ def test_reading_from_a_place_gives_what_is_there_and_behind_it(case: Case) -> N
         assert all(other >= place for other, _ in again)
 
 
+def test_a_message_is_placed_where_its_own_line_begins_whatever_stands_before_it(case_of_lines: Case) -> None:
+    case, junk = case_of_lines, b'{"half\n'
+    [ref] = case.source.sessions(str(case.project))
+    last, _ = list(case.source.placed(ref))[-1]
+    path = Path(ref.path)
+    data = path.read_bytes()
+    path.write_bytes(data[:last] + junk + data[last:])
+    [again] = case.source.sessions(str(case.project))
+    assert [place for place, _ in case.source.placed(again)][-1] == last + len(junk)
+    assert [place for place, _ in case.source.placed(again, last + len(junk))] == [last + len(junk)]
+
+
 def test_what_is_no_file_is_no_session_and_never_waited_for(case: Case, tmp_path: Path) -> None:
     """S15: a pipe, a folder or a link to one in the place of a transcript."""
     [ref] = case.source.sessions(str(case.project))

@@ -21,9 +21,9 @@ import memdir as package
 from memdir.hooks.daemon_client import MAX_MESSAGE_BYTES, MAX_SECONDS, DaemonPlace, ask, chosen, packed
 from memdir.layout import Layout
 from memdir.memdir import MemDir, open_memory
+from memdir.recall.prefetch import open_selector
 from memdir.recall.recall import RecallRequest, Shown
 from memdir.recall.selection import LocalChooser
-from memdir.recall.warm_selector import open_selector
 from memdir.search import has_sentence_model
 from tests.conftest import Ran
 from tests.hooks.agents import Agent, answer, context, wait_for
@@ -273,6 +273,15 @@ def test_it_ends_when_it_has_grown_too_large(agent: Agent, memory: MemDir) -> No
     process = spawn(memory, agent, max_memory_bytes=1 << 20)
     assert process.wait(timeout=60) == 0
     assert not os.path.exists(place_of(memory).resting), "or it would come again with every prompt"
+
+
+def test_how_large_whoever_started_it_is_does_not_count(agent: Agent, memory: MemDir) -> None:
+    ballast = bytearray(600 << 20)
+    process = spawn(memory, agent, max_memory_bytes=len(ballast))
+    found = daemon(agent, "status")
+    assert process.poll() is None and found["pid"] == process.pid and int(str(found["memoryBytes"])) < len(ballast)
+    daemon(agent, "stop")
+    assert process.wait(timeout=60) == 0
 
 
 def copied(folder: Path) -> Path:

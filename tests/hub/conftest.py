@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,9 +23,9 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session", params=DATABASES)
-def hub(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
+def hub(request: pytest.FixtureRequest, room: Path) -> Iterator[HubServer]:
     """A hub on each database."""
-    folder: Path = tmp_path_factory.mktemp("hub")
+    folder = Path(tempfile.mkdtemp(prefix="hub-", dir=room))
     is_postgres = request.param == "postgres"
     place = request.getfixturevalue("postgres").url if is_postgres else str(folder / "hub.sqlite3")
     server = start_hub(place, folder / "log")

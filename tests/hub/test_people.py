@@ -50,6 +50,18 @@ def test_a_token_is_told_once_and_kept_nowhere(hub: HubServer, team: Client) -> 
     assert made["token"] not in hub.log.read_text(encoding="utf-8")
 
 
+def test_a_token_tells_when_it_was_last_used_if_only_to_read(hub: HubServer, team: Client) -> None:
+    made = team.ask("POST", "tokens", {"label": "laptop"}).body
+
+    def used() -> object:
+        return next(one["used"] for one in team.ask("GET", "tokens").body["tokens"] if one["id"] == made["id"])
+
+    assert used() is None
+    with_token(team, made["token"]).ask("GET", "/v1/me")
+    listed = {one["id"]: one for one in hub.admin("tokens", team.team)["tokens"]}
+    assert str(used())[:4].isdigit() and listed[made["id"]]["lastUsed"] == used()
+
+
 def test_a_token_ends_when_it_is_revoked_expires_or_its_member_leaves(hub: HubServer, team: Client, join: Join) -> None:
     bob = join("bob")
     made = team.ask("POST", "tokens", {"member": bob.member}).body

@@ -32,6 +32,7 @@ PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 class Served:
     url: str
     token: str
+    home: Path
 
     @property
     def host(self) -> str:
@@ -60,15 +61,18 @@ class Served:
             connection.close()
 
 
-@pytest.fixture
-def served(memdir_command: str, project: Path) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def served(memdir_command: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all who ask: nobody leaves anything in it that another would notice."""
     program = [memdir_command, "mcp", "--http", "--port", "0", "--json"]
-    with subprocess.Popen(program, cwd=project, stdout=subprocess.PIPE, text=True) as process:
+    project, home = (tmp_path_factory.mktemp(name) for name in ("project", "home"))
+    known = {"PATH": os.environ["PATH"], "HOME": str(home), "MEMDIR_HOME": str(home), "MEMDIR_NO_DAEMON": "1"}
+    with subprocess.Popen(program, cwd=project, env=known, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         lines = [process.stdout.readline() for _ in range(5)]
         found = json.loads("".join(lines))
         try:
-            yield Served(found["url"], found["token"])
+            yield Served(found["url"], found["token"], home)
         finally:
             process.terminate()
 
@@ -89,7 +93,7 @@ def test_who_has_no_token_gets_nothing(served: Served) -> None:
     for given in ("", "Bearer", "Bearer wrong", f"Basic {served.token}", f"Bearer {served.token}x", "Bearer \xff"):
         status, body = served.send(Authorization=given)
         assert status == 401 and served.token not in str(body)
-    token = Path(os.environ["MEMDIR_HOME"], "mcp-token")
+    token = served.home / "mcp-token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
 
 
@@ -143,7 +147,7 @@ def test_clients_that_leave_early_leave_no_trace(memdir_command: str, project: P
     with subprocess.Popen(program, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout and process.stderr
         found = json.loads("".join(process.stdout.readline() for _ in range(5)))
-        server = Served(found["url"], found["token"])
+        server = Served(found["url"], found["token"], Path(os.environ["MEMDIR_HOME"]))
         port = urlsplit(server.url).port or 0
         head = f"POST /mcp HTTP/1.1\r\nHost: {server.host}\r\nContent-Type: application/json\r\n"
         head += f"Authorization: Bearer {server.token}\r\nContent-Length: {len(PING)}\r\n\r\n"

@@ -21,11 +21,10 @@ from memdir.recall import model_select, recall_log
 from memdir.recall import recall as recall_module
 from memdir.recall.inject import MAX_SESSION_CHARACTERS
 from memdir.recall.model_select import ModelChooser
-from memdir.recall.prefetch import RecallThreads
+from memdir.recall.prefetch import RecallThreads, WarmSelector
 from memdir.recall.recall import Recaller, RecallRequest, Selection, Shown, ShownBySession
 from memdir.recall.recall_log import Injection, Pin, RecallLog
 from memdir.recall.selection import LocalChooser, LocalSelector
-from memdir.recall.warm_selector import WarmSelector
 from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from tests.conftest import NOW, Events

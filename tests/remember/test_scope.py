@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.remember.scope import is_personal
+from memdir.remember.lineage import is_personal
 
 PERSONAL = [
     "Please keep your answers short",

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
-from memdir.recall.prefetch import RecallThreads
+from memdir.recall.prefetch import RecallThreads, WarmSelector, open_selector
 from memdir.recall.selection import LocalSelector, Recalled
-from memdir.recall.warm_selector import WarmSelector, open_selector
 from memdir.search import has_sentence_model
 from memdir.search.minilm import MODEL_PATH, PairEncoder, SentenceModel, WordPiece
 from memdir.search.vectors import WordEncoder
@@ -87,7 +86,7 @@ def test_its_index_is_kept_apart_from_the_one_that_hooks_read(tmp_path: Path) ->
     assert again.refresh() == 0  # nothing is embedded twice
 
 
-FOUND = Recalled(None, None, None)  # type: ignore[arg-type]
+FOUND = Recalled(None, None)  # type: ignore[arg-type]
 
 
 def test_a_selector_that_is_not_installed_is_not_asked_again() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,12 +19,12 @@ KINDS = ("folder", "git", "hub-sqlite", "hub-postgres")
 
 
 @pytest.fixture(scope="session")
-def hubs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, HubServer]]:
+def hubs(request: pytest.FixtureRequest, room: Path) -> Iterator[dict[str, HubServer]]:
     """A hub on each database, started when the first test asks for it."""
 
     class Started(dict[str, HubServer]):
         def __missing__(self, kind: str) -> HubServer:
-            folder = tmp_path_factory.mktemp("hub")
+            folder = Path(tempfile.mkdtemp(prefix="hub-", dir=room))
             is_postgres = kind == "hub-postgres"
             place = request.getfixturevalue("postgres").url if is_postgres else str(folder / "hub.sqlite3")
             self[kind] = start_hub(place, folder / "log", before=UNLIMITED)

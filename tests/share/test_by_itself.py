@@ -18,8 +18,7 @@ from memdir.memdir import MemDir
 from memdir.model.model import Request
 from memdir.model.scripted import ScriptedModel, says
 from memdir.settings_file import put_setting
-from memdir.share.behind import TeamBehind, note_change
-from memdir.share.team import Address, member_id
+from memdir.share.team import Address, TeamBehind, member_id, note_change
 from memdir.team.commands import _watch as watch
 from memdir.team.commands import send_when_quiet
 from memdir.transcript.message import Message

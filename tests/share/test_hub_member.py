@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from memdir.share.remote import Manifest
 from memdir.share.remotes.hub import HubRemote
 from memdir.store.history import Origin, tell_derived
 from memdir.store.topic import Topic
+from memdir.team.commands import REASONS, REMEDIES
 from tests.conftest import Ran
 from tests.hub.servers import Client, HubServer
 from tests.share.remotes import HubPlace, member, memory_text
@@ -116,6 +118,27 @@ def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubS
     assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
     assert bob.sync().deleted == ["hers.md"]
     assert bob.files().keys() == {"his.md"}
+    place.admin.connection.close()
+
+
+def test_what_was_purged_is_told_as_that_with_whose_it_was_and_what_one_can_do(hub: HubServer, tmp_path: Path) -> None:
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    text = memory_text("hers", "What Ann said.")
+    ann.put("hers.md", text)
+    ann.sync()
+    bob.sync()
+    members = place.admin.ask("GET", "members").body["members"]
+    (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+    assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+    bob.sync()
+    bob.put("hers.md", text)
+    report = bob.sync()
+    (left,) = report.left_out.values()
+    assert (report.sent, report.reason, left.reason) == ([], "purged", "purged")
+    today = datetime.now(UTC).date()
+    assert left.told == f"it was purged for the team by ana on {today}, with what ann wrote"
+    assert "forget" in REMEDIES["purged"] and "purged" in REASONS["purged"]
     place.admin.connection.close()
 
 

@@ -353,6 +353,15 @@ def test_no_password_of_a_git_address_is_kept(memdir: Memdir, project: Path) -> 
     assert not open_memory(project).has_team
 
 
+def test_the_team_s_name_is_told_with_its_status(
+    hub: HubServer, teams: list[Client], memdir: Memdir, project: Path
+) -> None:
+    memdir("join", f"http://127.0.0.1:{hub.port}", stdin=hub.member(teams[0], "Bob").token)
+    name = teams[0].ask("GET", "/v1/me").body["team"]["name"]
+    assert name in memdir("sync", "--status").out
+    assert json.loads(memdir("sync", "--status", "--json").out)["team"] == name
+
+
 def test_a_wrong_token_is_told_to_a_person(hub: HubServer, memdir: Memdir) -> None:
     ran = memdir("join", f"http://127.0.0.1:{hub.port}/v1", stdin="mdh_" + "x" * 43)
     assert ran.code == 16 and "admin" in ran.err and "Bearer" not in ran.err

@@ -160,6 +160,22 @@ def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Pat
     assert "written by you" not in why and "trust: user" not in why and "by: Ann" in why
 
 
+def test_of_several_that_are_taken_back_each_is_whose_it_was(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    where = FolderPlace(tmp_path / "remote").where
+    for home, name in ((tmp_path / "ann", "Ann"), (tmp_path / "bob", "Bob")):
+        at(home, memdir, "join", where, "--as", name)
+    mine = open_memory(project, home=tmp_path / "ann")
+    mine.add("Deploys of the shop go out on Tuesdays", name="deploys", scope="team")
+    mine.sync()
+    bob = tmp_path / "bob"
+    at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch", "--scope", "team")
+    at(bob, memdir, "sync")
+    assert at(bob, memdir, "unshare", "deploys", "lunch").code == 0
+    hers, his = (at(bob, memdir, "why", name).out for name in ("deploys", "lunch"))
+    assert "trust: team" in hers and "by: Ann" in hers
+    assert "trust: team" not in his and "Ann" not in his and "trust: user" in his
+
+
 def test_several_memories_are_shared_as_one_or_not_at_all(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     memdir("join", FolderPlace(tmp_path / "remote").where)
     memory = open_memory(project)

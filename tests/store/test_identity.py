@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from memdir.disk.folder_mark import folder_mark
 from memdir.errors import MemdirError
 from memdir.layout import Layout, Place, slug_of
 from memdir.memdir import MemDir, open_memory
 from memdir.store.history import Origin
-from memdir.store.identity import adopt, find_lost_store, identify, read_identity, stores
+from memdir.store.identity import adopt, find_lost_store, folder_mark, identify, read_identity, stores
 from memdir.store.memories import add_memory
 from tests.conftest import Events, Ran
 

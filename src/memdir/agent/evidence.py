@@ -81,9 +81,8 @@ def take_apart(messages: Sequence[Message]) -> Iterator[Said]:
                 case Text(text) if message.is_meta:
                     yield Said(message.id, text, Trust.TOOL, Speaker.REMINDER)
                 case Text(text):
-                    yield from (
-                        Said(message.id, piece.text, _TRUST[piece.speaker], piece.speaker) for piece in pieces_of(text)
-                    )
+                    for piece in pieces_of(text):
+                        yield Said(message.id, piece.text, _TRUST[piece.speaker], piece.speaker)
 
 
 def heard_and_agreed(messages: Sequence[Message]) -> Iterator[Heard]:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from memdir.disk.atomic import disk_error, write_project_file
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
+from memdir.disk.safe_path import is_inside
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 
 MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
@@ -165,7 +166,7 @@ class SingleFile(DiskFiles):
         self.draft = data
 
     def walk(self, folder: str) -> Iterator[str]:
-        if os.path.realpath(self.path).startswith(os.path.realpath(folder) + os.sep):
+        if is_inside(self.path, folder):
             yield self.path
 
     def _require(self, path: str) -> None:

@@ -15,6 +15,7 @@ from memdir.agent.bash import why_no_bash
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
+from memdir.disk.safe_path import is_inside
 from memdir.store.form import HOW_TO_DELETE
 from memdir.transcript.message import ToolUse
 
@@ -74,8 +75,7 @@ class MemoryGate:
         path = call.input.get("file_path")
         if not isinstance(path, str) or "\0" in path:
             return Deny("file_path is missing or no path")
-        real = os.path.realpath(os.path.join(self.cwd, path))
-        if any(real.startswith(os.path.realpath(root) + os.sep) for root in self.roots):
+        if any(is_inside(os.path.join(self.cwd, path), root) for root in self.roots):
             return Allow()
         name = os.path.basename(path.rstrip("/")) or "name.md"
         there = os.path.join(self.roots[0], name)

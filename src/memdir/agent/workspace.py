@@ -238,7 +238,7 @@ class Workspace:
     def locate(self, path: str) -> tuple[MemoryStore, str]:
         """The store and key of a path; the innermost store where one lies inside another. PathEscape outside all."""
         real = os.path.realpath(path)
-        inside = [store for store in self.stores if real.startswith(os.path.realpath(store.root) + os.sep)]
+        inside = [store for store in self.stores if is_inside(real, store.root)]
         if not inside:
             roots = ", ".join(store.root for store in self.stores)
             raise PathEscape(f"{path} is outside the memory directory", remedy=f"Write below {roots}")

@@ -93,6 +93,7 @@ class ChatTerminal:
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_ready = self._is_leaving = False
+        self._is_drawn_busy = False  # whether the screen says that something runs, whatever has ended since
         self._waited_for = 0  # turns, side questions and the like that go on
         self._session = self._prompt_session()
 
@@ -151,6 +152,7 @@ class ChatTerminal:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._redraw()
         error = None if task.cancelled() else task.exception()
         if isinstance(error, MemdirError) and self._is_ready:
             self.screen.failed(error.message, error.remedy, "")
@@ -319,13 +321,11 @@ class ChatTerminal:
 
     async def _tick(self) -> None:
         """Keep the footer true while something runs, and tell when a dream of the background is over."""
-        was_busy, told = False, None
+        told = None
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            is_busy = bool(self._waited_for or self.tasks)
-            if is_busy or was_busy:
+            if self._waited_for or self.tasks or self._is_drawn_busy:
                 self._redraw()
-            was_busy = is_busy
             dream = self.host.session.dream_task
             if dream is not None and dream.report is not None and dream is not told:
                 told = dream
@@ -446,6 +446,7 @@ class ChatTerminal:
         for task in self.tasks:
             count = len(task.progress.files)
             parts.append(task.name + (f" · {count} file{'s' * (count > 1)}" if count else ""))
+        self._is_drawn_busy = bool(parts)
         if self._asked_to_leave and time.monotonic() - self._asked_to_leave < LEAVE_SECONDS:
             parts.append("Ctrl-C again leaves")
         told = " │ ".join((*parts, self.memory.model_name, "F2 tasks", "/help"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from memdir.cli.terminal import clean
 from memdir.errors import SettingsError, UsageError
 from memdir.settings import OPTIONS, checked_value, option_named, settings_files
@@ -139,8 +141,6 @@ class EditSettings:
         _add_layer(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        import os
-
         from memdir.cli.memories import run_editor
 
         context.tolerate_settings()

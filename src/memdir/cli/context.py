@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from memdir.events import Event
     from memdir.layout import Place
     from memdir.memdir import MemDir
-    from memdir.store.identity import Adoption
     from memdir.store.store import MemoryStore
 
 
@@ -254,9 +254,16 @@ class Context:
     def _look_for_store(self, memory: MemDir) -> None:
         """Say so when a lost store was found (I1). One that cannot be moved now keeps nobody from asking."""
         try:
-            self._tell_adoption(memory.find_lost_store() if memory.settings.enabled else None)
+            found = memory.find_lost_store() if memory.settings.enabled else None
         except (DiskError, LockBusy) as error:
             self.note(f"this project was moved, and its memory could not follow yet: {error.message}")
+            return
+        if found and found.adopted:
+            before = found.adopted.identity.root
+            self.note(f"found the memory of this project under its old path {before} and took it over")
+        elif found:
+            roots = ", ".join(record.identity.root for record in found.candidates)
+            self.note(f"other stores may belong to this project: {roots} (`memdir adopt` shows and takes them over)")
 
     def with_model(self) -> MemDir:
         """The memory, on, for a command that asks a model: where nobody chose one, a person who sits there does now."""
@@ -266,15 +273,6 @@ class Context:
         if is_seen and is_open:  # and what they choose would be in force
             _ask_which_model(self)
         return self.memory
-
-    def _tell_adoption(self, adoption: Adoption | None) -> None:
-        if adoption and adoption.adopted:
-            self.note(
-                f"found the memory of this project under its old path {adoption.adopted.identity.root} and took it over"
-            )
-        elif adoption and adoption.candidates:
-            roots = ", ".join(record.identity.root for record in adoption.candidates)
-            self.note(f"other stores may belong to this project: {roots} (`memdir adopt` shows and takes them over)")
 
     def store(self, *, for_writing: bool = False) -> MemoryStore:
         """The store of the scope that was asked for."""
@@ -324,8 +322,6 @@ class Context:
 
 def _require_place(*paths: str) -> None:
     """A path that is not a full one begins in a folder that must still be there."""
-    import os
-
     try:
         if not all(map(os.path.isabs, paths)):
             os.getcwd()
@@ -335,8 +331,6 @@ def _require_place(*paths: str) -> None:
 
 
 def _is_left_waiting(place: Place) -> bool:
-    import os
-
     if not os.path.lexists(place.journal) and not os.path.lexists(place.waiting):
         return False  # as nearly always: nothing has to be loaded to tell
     from memdir.store.journal import is_left_waiting

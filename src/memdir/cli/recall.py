@@ -5,6 +5,8 @@ put into conversations, for messages that hold TEXT where one is given."""
 
 from __future__ import annotations
 
+import os
+
 from memdir.cli.context import add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
 from memdir.errors import DiskError, UsageError
@@ -148,8 +150,6 @@ def _print(
 
 def _description(root: str, key: str) -> str:
     """What a memory says of itself; nothing where it cannot be read any more."""
-    import os
-
     from memdir.disk.plain_file import read_if_plain
     from memdir.store.frontmatter import find_block, read_fields
     from memdir.store.scan import MAX_MEMORY_BYTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partialmethod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,17 +104,12 @@ class Terminal:
         """What somebody may take as it is: a file, a patch, a path, a command, what a program reads."""
         self._stream.write(text + "\n")
 
-    def bold(self, text: str) -> str:
-        return self.style(text, "bold")
-
-    def dim(self, text: str) -> str:
-        return self.style(text, "dim")
-
-    def cyan(self, text: str) -> str:
-        return self.style(text, "cyan")
-
     def style(self, text: str, style: str) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+    bold = partialmethod(style, style="bold")
+    dim = partialmethod(style, style="dim")
+    cyan = partialmethod(style, style="cyan")
 
     def type_word(self, kind: str) -> str:
         """A memory's type in its colour."""
@@ -131,29 +127,20 @@ class Terminal:
     def table(self, rows: Sequence[Sequence[str]], *, headers: Sequence[str], styles: Sequence[str] = ()) -> None:
         """Aligned columns; in a terminal the last one is cut to the width, in a pipe nothing is."""
         cells = [[clean(cell) for cell in row] for row in rows]
-        widths = [max(width_of(row[at]) for row in [list(headers), *cells]) for at in range(len(headers))]
-        if self.width and self.width - sum(widths[:-1]) - 2 * len(widths[:-1]) < MIN_LAST:
-            self._stacked(cells, styles)
-            return
-        self.line(
-            self.dim("  ".join(header.ljust(width) for header, width in zip(headers, widths, strict=True)).rstrip())
-        )
-        for row in cells:
-            parts = []
-            for at, cell in enumerate(row):
-                last = at == len(row) - 1
-                room = self.width - sum(widths[:at]) - 2 * at if self.width and last else None
-                shown = fit(cell, max(10, room)) if room is not None else cell
-                style = styles[at] if at < len(styles) else ""
-                padding = "" if last else " " * (widths[at] - width_of(shown))
-                parts.append(self._styled(shown, style) + padding)
-            self.line("  ".join(parts))
-
-    def _stacked(self, cells: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
-        """A table that is wider than the terminal: the last cell of a row goes below the others."""
-        for row in cells:
-            named = [self._styled(cell, styles[at] if at < len(styles) else "") for at, cell in enumerate(row)]
-            self.line("  ".join(named[:-1]) + (f"\n    {named[-1]}" if row[-1] else ""))
+        *widths, _ = [max(width_of(row[at]) for row in [list(headers), *cells]) for at in range(len(headers))]
+        room = self.width - sum(widths) - 2 * len(widths) if self.width else None
+        if is_wide := room is None or room >= MIN_LAST:
+            named = [header.ljust(width) for header, width in zip(headers, widths, strict=False)]
+            self.line(self.dim("  ".join([*named, headers[-1]]).rstrip()))
+        every = [*styles, *[""] * (len(headers) - len(styles))]
+        for *row, last in cells:
+            named = [self._styled(cell, style) for cell, style in zip(row, every, strict=False)]
+            if not is_wide:  # the last cell goes below the others
+                self.line("  ".join(named) + (f"\n    {self._styled(last, every[-1])}" if last else ""))
+                continue
+            gaps = [" " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=True)]
+            padded = [cell + gap for cell, gap in zip(named, gaps, strict=True)]
+            self.line("  ".join([*padded, self._styled(fit(last, room) if room else last, every[-1])]))
 
     def patch(self, text: str) -> None:
         """A unified diff in colour."""

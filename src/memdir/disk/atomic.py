@@ -9,15 +9,12 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from memdir.disk.open_writers import try_lock
 from memdir.disk.plain_file import NO_LINK, open_descriptor, reason_of
 from memdir.errors import DiskError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FILE_MODE = 0o600  # memories are private
 FOLDER_MODE = 0o700

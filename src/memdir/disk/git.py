@@ -11,6 +11,7 @@ damaged one should hold would count as recorded: here it is looked into, and a d
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import (
@@ -27,10 +28,6 @@ from memdir.disk.plain_file import is_plain_file, open_plain, read_if_plain
 from memdir.disk.programs import find_program, run_git, run_git_bounded
 from memdir.disk.shipped import shipped_path
 from memdir.errors import HistoryError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BRANCH = "main"
 TIMEOUT_SECONDS = 120.0  # far above any question; a hung file system must not hang us for ever

@@ -9,15 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import FOLDER_MODE
 from memdir.disk.plain_file import NO_LINK
 from memdir.errors import MemdirError, PathEscape
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 

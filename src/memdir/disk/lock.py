@@ -9,16 +9,13 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.open_writers import try_lock
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
 from memdir.errors import LockBusy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WAIT_SECONDS = 30.0  # longer than any write we do; shorter than a person's patience
 SHORT_WAIT_SECONDS = 0.5  # for what can be done later as well: whoever only asks is answered at once

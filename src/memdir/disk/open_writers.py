@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from memdir.disk.plain_file import open_descriptor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def try_lock(descriptor: int) -> bool:

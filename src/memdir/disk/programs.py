@@ -6,13 +6,10 @@ An empty or relative entry of PATH means the current folder: a stranger's projec
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from memdir.disk.shipped import shipped_lines
 from memdir.errors import HistoryError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 

@@ -11,16 +11,13 @@ import errno
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from memdir.disk.atomic import TEMPORARY_PREFIX, disk_error, written_aside
 from memdir.disk.plain_file import open_plain
 from memdir.errors import EditConflict
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Merge = Callable[[bytes, bytes, bytes], bytes | None]
+Merge = Callable[[bytes, bytes, bytes], bytes | None]
 
 MAX_ROUNDS = 8  # somebody who saves faster than this is a program in a loop
 MAX_WAIT_SECONDS = 2.0  # for a program that has the file open for writing: an editor saves in milliseconds

@@ -12,13 +12,10 @@ import os
 import re
 import struct
 import time
+from collections.abc import Callable, Iterator
 
 from memdir.disk.git_root import common_git_folder, git_folder
 from memdir.disk.plain_file import is_plain_file, read_if_plain
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _MAX_CONFIG_BYTES = 1 << 20  # written by hand and by `git branch`; a thousand branches fill a tenth of it
 _MAX_REF_BYTES = 4096  # one name, or one commit
@@ -65,8 +62,6 @@ class LeftOut(Exception):
 
 class Repository:
     """The git folder of a work tree; in a linked worktree `common` is the main repository's, which holds the rest."""
-
-    __slots__ = ("_packed", "common", "config", "folder", "tree")
 
     def __init__(self, tree: str, folder: str, common: str, config: dict[str, list[str]]) -> None:
         self._packed: dict[bytes, bytes] | None = None

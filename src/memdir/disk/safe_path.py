@@ -56,15 +56,14 @@ def check_key(key: object, *, index_allowed: bool = False) -> str:
     """Return `key` if it may name a memory file ("team/db.md"); PathEscape with the reason if not."""
     if not isinstance(key, str):
         raise _refused(key, "it is not text")
-    reason = _fault_of_key(key) or _fault_of_name(key.rsplit("/", 1)[-1], index_allowed=index_allowed)
-    if reason:
+    if reason := _fault_of_key(key, index_allowed=index_allowed):
         raise _refused(key, reason)
     return key
 
 
 def is_key(key: str, *, index_allowed: bool = False) -> bool:
     """Whether it may name a memory file. What may not is never listed for a model, whatever lies on the disk."""
-    return not (_fault_of_key(key) or _fault_of_name(key.rsplit("/", 1)[-1], index_allowed=index_allowed))
+    return not _fault_of_key(key, index_allowed=index_allowed)
 
 
 def resolve_key(root: str, key: object, *, index_allowed: bool = False) -> str:
@@ -137,7 +136,7 @@ def _refused(
     return PathEscape(f"the file name {shown} is refused: {reason}", remedy=remedy)
 
 
-def _fault_of_key(key: str) -> str:
+def _fault_of_key(key: str, *, index_allowed: bool) -> str:
     try:
         size = len(key.encode("utf-8"))
     except UnicodeEncodeError:
@@ -147,11 +146,8 @@ def _fault_of_key(key: str) -> str:
     components = key.split("/")
     if len(components) > MAX_DEPTH:
         return f"it is more than {MAX_DEPTH} folders deep"
-    for component in components:
-        reason = _fault_of_component(component)
-        if reason:
-            return reason
-    return ""
+    faults = (fault for component in components if (fault := _fault_of_component(component)))
+    return next(faults, "") or _fault_of_name(components[-1], index_allowed=index_allowed)
 
 
 def _fault_of_component(component: str) -> str:

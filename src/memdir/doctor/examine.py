@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,6 +15,7 @@ from memdir.disk.shipped import shipped_lines
 from memdir.doctor import ORDER, Finding
 from memdir.doctor.index_checks import check_index, own_headers
 from memdir.doctor.memory_checks import (
+    CLAIM_SECONDS,
     check_claims,
     check_duplicates,
     check_guards,
@@ -74,10 +76,10 @@ class Diagnosis:
 def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
     """Look at everything, change nothing."""
     memories, findings = _read_all(store)
-    verifier = Verifier(memory.layout.work_tree)
+    verifier, until = Verifier(memory.layout.work_tree), time.monotonic() + CLAIM_SECONDS
     for one in memories:
         findings += check_memory(one, memory.clock())
-        findings += check_claims(one, verifier)
+        findings += check_claims(one, verifier, until)
     findings += check_duplicates(memories)
     findings += check_guards(store, memories, is_own=memory.is_own_place(store.scope))
     findings += check_repeats(memories, memory.instructions())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -28,7 +29,7 @@ MIN_SHINGLES = 4  # shorter texts agree too easily
 MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
 MAX_DATED = 1 << 16  # characters that are looked through for dates: a second, whatever stands in them
 _SHOWN = 5  # names in one finding
-CLAIM_SECONDS = 1.0  # for one memory; a doctor may take longer than a message
+CLAIM_SECONDS = 30.0  # for all memories together: a giant history ends the search, a busy machine does not
 
 _ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
 _TARGET = re.compile(r"(?<=\]\()[^()\n]*")  # of a link
@@ -86,10 +87,10 @@ def check_guards(store: MemoryStore, memories: Sequence[Memory], *, is_own: bool
         yield Finding("guard", "note", message, proposal.key, remedy)
 
 
-def check_claims(memory: Memory, verifier: Verifier) -> Iterator[Finding]:
-    """What a memory names and the project does not have any more."""
+def check_claims(memory: Memory, verifier: Verifier, until: float) -> Iterator[Finding]:
+    """What a memory names and the project does not have any more, as far as git can tell until then."""
     text = f"{memory.topic.description}\n{memory.topic.body}"
-    for missing in verifier.missing(text, max_seconds=CLAIM_SECONDS):
+    for missing in verifier.missing(text, max_seconds=until - time.monotonic()):
         message = f"it names {missing.words}, which is not in the project any more"
         yield Finding("reference", "note", message, memory.key, "Check the claim, then correct or delete the memory")
 
@@ -131,13 +132,8 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
         others = [memories[at].key for at, number in enumerate(group) if number == first and at != first]
         shown = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
         message = f"it says nearly the same as {shown}"
-        yield Finding(
-            "duplicate",
-            "warning",
-            message,
-            memories[first].key,
-            "`memdir show` each; `memdir forget` those that say no more",
-        )
+        remedy = "`memdir show` each; `memdir forget` those that say no more"
+        yield Finding("duplicate", "warning", message, memories[first].key, remedy)
 
 
 def check_scopes(

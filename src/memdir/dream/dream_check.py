@@ -151,14 +151,15 @@ class DreamRules:
 
 def _living(workspace: Workspace, draft: Draft) -> list[str]:
     """What other memories will say when the dream is written."""
-    changed = {(other.store.root, other.key): other.after for other in workspace.drafts.values()}
-    texts = {
-        (store.root, memory.key): memory.topic.data
-        for store in workspace.stores
-        for memory in store.readable(store.scan(limit=None).headers)
-    } | changed
-    own = (draft.store.root, draft.key)
-    return [_text(data) for (root, key), data in texts.items() if data and (root, key) != own and not is_index(key)]
+    changed = {(other.store, other.key): other.after for other in workspace.drafts.values()}
+    others = {place: data for place, data in (_on_disk(workspace) | changed).items() if data and not is_index(place[1])}
+    return [_text(data) for place, data in others.items() if place != (draft.store, draft.key)]
+
+
+def _on_disk(workspace: Workspace) -> dict[tuple[MemoryStore, str], bytes | None]:
+    """What memories say before the dream is written."""
+    found = ((store, store.readable(store.scan(limit=None).headers)) for store in workspace.stores)
+    return {(store, memory.key): memory.topic.data for store, memories in found for memory in memories}
 
 
 def _unsaid_in_index(claims: Sequence[str], drafted: Iterable[Topic]) -> list[str]:
@@ -239,11 +240,7 @@ def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> fl
     if len(lost) <= enough * len(known):
         return len(lost) / max(1, len(known))
     touched_keys = {(draft.store, draft.key) for draft in workspace.changed()}
-    texts = {
-        (other, memory.key): memory.topic.data
-        for other in workspace.stores
-        for memory in other.readable(other.scan(limit=None).headers)
-    }
+    texts = {place: data or b"" for place, data in _on_disk(workspace).items()}
     everything = all_facts(data for (other, _), data in texts.items() if other is store)
     elsewhere = (data for place, data in texts.items() if place not in touched_keys)
     return len(missing_from(lost, elsewhere)) / max(1, len(everything))

@@ -68,8 +68,9 @@ class Questions:
 
     def ask(self, words: str) -> tuple[OpenQuestion, ...]:
         """Keep the questions of a dream's last words that were not asked before."""
-        now = self._clock()
-        found = [OpenQuestion(kind, older, newer, told, now) for kind, older, newer, told in _asked_in(words)]
+        now, found = self._clock(), list[OpenQuestion]()
+        for kind, older, newer, told in _LINE.findall(words):
+            found.append(OpenQuestion(kind, older.strip(), newer.strip(), told.strip()[:MAX_EVIDENCE], now))
         with locked(self._store.place.lock):
             known, closed = self._read()
             expired = [one for one in known if not self._waits(one)]
@@ -152,21 +153,15 @@ class Questions:
         write_bytes_atomic(self._path, f"{encode(state)}\n".encode())
 
 
-def _asked_in(words: str) -> list[tuple[Kind, str, str, str]]:
-    found = (match.groups() for match in _LINE.finditer(words))
-    return [
-        ("same" if kind == "same" else "replaces", older.strip(), newer.strip(), told.strip()[:MAX_EVIDENCE])
-        for kind, older, newer, told in found
-    ]
-
-
 def _question(row: object) -> OpenQuestion | None:
     """A question as it was kept; None for what is none."""
-    if not isinstance(row, dict):
-        return None
-    older, newer, told, kind, asked = (row.get(name) for name in ("older", "newer", "evidence", "kind", "asked"))
-    if not (isinstance(older, str) and isinstance(newer, str) and isinstance(told, str)):
-        return None
-    if kind not in ("same", "replaces") or not isinstance(asked, int | float):
-        return None
-    return OpenQuestion("same" if kind == "same" else "replaces", older, newer, told, float(asked))
+    match row:
+        case {
+            "kind": "same" | "replaces" as kind,
+            "older": str(older),
+            "newer": str(newer),
+            "evidence": str(told),
+            "asked": int() | float() as asked,
+        }:
+            return OpenQuestion(kind, older, newer, told, float(asked))
+    return None

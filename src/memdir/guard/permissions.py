@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memdir.agent import Allow, AllowedCommands, Deny, ToolContext, change_of, surely_reads
+from memdir.disk.safe_path import is_inside
 from memdir.errors import UsageError
 from memdir.guard.held import HeldGuard, breached
 from memdir.guard.tool_call import ToolCall
@@ -248,7 +249,4 @@ def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
 
 def _is_below(path: str, root: str) -> bool:
     """Whether a path, links resolved, lies below a folder or is it."""
-    if "\0" in path:
-        return False
-    real, top = os.path.realpath(path), os.path.realpath(root)
-    return real == top or real.startswith(top.rstrip(os.sep) + os.sep)
+    return "\0" not in path and (is_inside(path, root) or os.path.realpath(path) == os.path.realpath(root))

@@ -276,5 +276,7 @@ def _installation() -> dict[str, tuple[int, int]]:
 
 
 def _memory_bytes() -> int:
-    """The most that it ever took."""
+    """The most that it ever took. What `getrusage` tells on Linux begins with the size of whoever started it."""
+    with suppress(OSError, StopIteration), open("/proc/self/status", "rb") as told:
+        return next(int(line.split()[1]) << 10 for line in told if line.startswith(b"VmHWM:"))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

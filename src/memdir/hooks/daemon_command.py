@@ -97,18 +97,12 @@ def findings(memory: MemDir) -> Iterator[Finding]:
     answer = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
     if answer is None:
         message = "the daemon that keeps the sentence model does not answer: hooks choose by words"
-        yield Finding(
-            "daemon", "warning", message, place.socket, "`memdir daemon stop` ends it, the next session brings another"
-        )
+        remedy = "`memdir daemon stop` ends it, the next session brings another"
+        yield Finding("daemon", "warning", message, place.socket, remedy)
     elif not is_of_this_version(answer):
         message = f"the daemon is one of memdir {answer.get('version')}: hooks choose by words"
-        yield Finding(
-            "daemon",
-            "note",
-            message,
-            "",
-            "`memdir daemon start` brings up one of this version, as does the next session",
-        )
+        remedy = "`memdir daemon start` brings up one of this version, as does the next session"
+        yield Finding("daemon", "note", message, "", remedy)
 
 
 def stop(place: DaemonPlace) -> bool:

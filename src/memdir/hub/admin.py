@@ -24,6 +24,7 @@ from memdir.hub.people import (
     record,
     revoke_token,
     set_role,
+    told_member,
 )
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
@@ -37,9 +38,8 @@ _TEAMS = "select id, name, revision, live_entries, live_bytes from teams order b
 _MEMBER = "select id, name, role, active from members where team = ? and (id = ? or name = ?)"
 _NOBODY = "Nobody is in it yet"
 _TOKENS = (
-    "select t.id, m.name, t.scopes, t.created, t.expires, (select max(v.changed) from versions v where v.team = t.team"
-    " and v.token = t.id), t.revoked from tokens t join members m on m.team = t.team and m.id = t.member"
-    " where t.team = ? order by m.name, t.created, t.id"
+    "select t.id, m.name, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t join members m"
+    " on m.team = t.team and m.id = t.member where t.team = ? order by m.name, t.created, t.id"
 )
 _LIVE_TOKENS = "select id from tokens where team = ? and member = ? and revoked is null order by created, id"
 _PRUNE = (
@@ -157,8 +157,9 @@ async def _token(step: AdminStep) -> Told:
 
 async def _members(step: AdminStep) -> Told:
     rows = await step.held.run(MEMBERS, step.team)
-    told = [{"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])} for row in rows]
-    return {"members": told}, [f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows] or [_NOBODY]
+    return {"members": [*map(told_member, rows)]}, [
+        f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows
+    ] or [_NOBODY]
 
 
 async def _tokens(step: AdminStep) -> Told:
@@ -167,9 +168,9 @@ async def _tokens(step: AdminStep) -> Told:
         made, ends, used = map(told_time, times[:3])
         has_ended = "revoked" if times[3] is not None else "expired" if (times[1] or step.now + 1) <= step.now else ""
         one = {"id": token, "member": member, "scopes": scopes.split(), "created": made, "expires": ends}
-        told.append({**one, "lastChange": used, "ended": has_ended or None})
+        told.append({**one, "lastUsed": used, "ended": has_ended or None})
         state = has_ended or (f"until {ends}" if ends else "without an end")
-        lines.append(f"{token}  {member}  {scopes}  made {made}, {state}, last change by it: {used or 'none'}")
+        lines.append(f"{token}  {member}  {scopes}  made {made}, {state}, last used: {used or 'never'}")
     return {"tokens": told}, lines or ["It has no token."]
 
 

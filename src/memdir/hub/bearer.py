@@ -6,23 +6,26 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from memdir.hub.hub_database import Author, Transaction
+from memdir.hub.hub_database import Author, DatabaseBusy, Transaction
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 PREFIX = "mdh_"  # by which scanners know one
 MAX_TOKEN = 200
 REMEMBERED_SECONDS = 1.0  # so long a worker goes by what it knows of a token; another worker may have revoked it
 MOST_REMEMBERED = 10_000
+USED_MILLISECONDS = 600_000  # so exactly is known when a token was last used
 SCOPES = ("read", "write", "admin")
 _ID = re.compile(r"[a-z]_[0-9a-f]{12}")
 OF_ROLE = {"reader": SCOPES[:1], "writer": SCOPES[:2], "admin": SCOPES}
 
 _FIND = (
-    "select t.id, t.team, t.member, t.scopes, t.expires, m.role, m.name, m.active from tokens t"
+    "select t.id, t.team, t.member, t.scopes, t.expires, t.used, m.role, m.name, m.active from tokens t"
     " left join members m on m.team = t.team and m.id = t.member where t.hash = ? and t.revoked is null"
 )
+_USED = "update tokens set used = ? where id = ?"
 _KEEP = "insert into tokens (id, hash, team, member, label, scopes, created, expires) values (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -122,7 +125,7 @@ class Identities:
         now = self._clock()
         until, identity = self._known.get(token, (0.0, None))
         if identity is None or until < now:
-            identity = await self._found(token)
+            identity = await self._found(token, int(now * 1000))
             if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
             self._known[token] = (now + REMEMBERED_SECONDS, identity)
@@ -130,14 +133,17 @@ class Identities:
             raise unknown_token()
         return identity
 
-    async def _found(self, token: str) -> Bearer:
+    async def _found(self, token: str, now: int) -> Bearer:
         rows = await self._database.run(_FIND, hashed(token))
         if not rows:
             raise unknown_token()
-        name, team, member, scopes, expires, role, called, active = rows[0]
+        name, team, member, scopes, expires, used, role, called, active = rows[0]
         given = frozenset(scopes.split())
         if team is None:
             return Bearer(name, "", "", "", "", given, expires)
         if not active:
             raise unknown_token()
+        if (used or 0) < now - USED_MILLISECONDS and (expires or now + 1) > now:
+            with suppress(DatabaseBusy):  # a replica that is only read, for a moment
+                await self._database.run(_USED, now, name)
         return Bearer(name, team, member, called, role, given & frozenset(OF_ROLE[role]), expires)

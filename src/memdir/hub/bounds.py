@@ -1,4 +1,6 @@
-"""What the hub takes from anybody at most: bytes, requests, time. Each bound has a reason beside it."""
+"""What the hub takes from anybody: at most so many bytes and requests; keys that are safe on every disk, and texts
+without secrets or private things, which every machine has checked before it sent them and the hub believes of none (E3,
+E5). Each bound has a reason beside it."""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from memdir.disk.safe_path import check_key
+from memdir.errors import PathEscape
 from memdir.hub.reply import HubRefusal
+from memdir.store.secrets import redact
+from memdir.store.secrets.refuse import harmless_name, secrets_in
+from memdir.store.shared import is_private
 
 MAX_ENTRY_BYTES = 64 * 1024  # a memory is a page; the team's own limit may be lower
 MAX_BATCH = 100  # what one transaction holds without making others wait
@@ -69,3 +76,38 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
 def _too_large(max_bytes: int) -> HubRefusal:
     return HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
+
+
+def require_key(key: object) -> str:
+    """The key, if it may name an entry."""
+    try:
+        found = check_key(key)
+    except PathEscape as error:
+        raise HubRefusal(422, "path", redact(error.message), remedy=error.remedy) from None
+    if any(part.lower().endswith(".md") for part in found.split("/")[:-1]):
+        raise HubRefusal(422, "path", "a folder of the key is named like a memory", remedy="Rename the folder")
+    return found
+
+
+def require_text(data: bytes) -> str:
+    """The text, if it is one that every database keeps as it is."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        remedy = "Convert it first, for example with iconv"
+        raise HubRefusal(422, "not-text", "the entry is not UTF-8 text", remedy=remedy)
+    return text
+
+
+def require_shareable(key: str, data: bytes) -> None:
+    """Nothing private, and no secret in text, fields or name; told by kind and line, never by value."""
+    kinds, told = secrets_in(key, data)
+    if kinds:
+        message = f"{harmless_name(key, data)} would hold a secret: {told}"
+        refused = HubRefusal(422, "secret", message, remedy="Take it out and say where it is kept instead")
+        refused.kinds = kinds
+        raise refused
+    if b"user" in data.lower() and is_private(data):
+        raise HubRefusal(422, "private", "a memory of type user is never shared", remedy="Keep it in the scope user")

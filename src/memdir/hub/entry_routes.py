@@ -13,8 +13,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memdir.hub.bearer import Bearer
-from memdir.hub.bounds import MAX_BATCH, MAX_BATCH_BYTES, MAX_ENTRY_BYTES, MAX_WAIT_SECONDS, read_body
-from memdir.hub.content_check import require_key, require_text
+from memdir.hub.bounds import (
+    MAX_BATCH,
+    MAX_BATCH_BYTES,
+    MAX_ENTRY_BYTES,
+    MAX_WAIT_SECONDS,
+    read_body,
+    require_key,
+    require_text,
+)
 from memdir.hub.hub_database import Change, Changed, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import drop_proposals
@@ -50,6 +57,12 @@ _REDACT = (
     " (select 1 from entries e where e.team = versions.team and e.key = versions.key and e.rev = versions.rev"
     " and e.deleted = 0) returning key"
 )
+_REFUSED = {
+    "cap": (409, "the team's memory is full", "Delete entries, or ask for a higher limit"),
+    "too-large": (413, "the entry is larger than the team's limit", None),
+    "purged": (409, "that text was removed with the member who wrote it", "Delete it on this machine, too"),
+    "same-name": (409, "another entry has this name in another case", "Rename one of them"),
+}
 
 
 class EntryRoutes:
@@ -164,12 +177,12 @@ class EntryRoutes:
             require_key(key)
             if op == "delete":
                 return key, Change("delete", key, condition, None, None, 0, saved, harmless_reason(reason))
-            data = _encoded(given.get("content"))
+            if "content" not in given:
+                raise bad_request("a put takes `content`")
+            data = given["content"].encode("utf-8", "surrogatepass")
             if len(data) > MAX_ENTRY_BYTES:
                 raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
-            if "\0" in given["content"]:
-                raise HubRefusal(422, "not-text", "the entry holds a null character")
-            return key, Change("put", key, condition, digest_of(data), given["content"], len(data), saved)
+            return key, Change("put", key, condition, digest_of(data), require_text(data), len(data), saved)
         except HubRefusal as refused:
             return key, refused
 
@@ -269,17 +282,10 @@ def refusal_of(done: Changed) -> HubRefusal | None:
         told = "the entry was deleted" if done.deleted else "the entry is another one by now"
         refused = HubRefusal(412, "conflict", told, remedy="Pull, merge, and write again")
         return refused.with_current(done.etag, done.revision, deleted=done.deleted)
-    if done.outcome == "cap":
-        return HubRefusal(409, "cap", "the team's memory is full", remedy="Delete entries, or ask for a higher limit")
-    if done.outcome == "too-large":
-        return HubRefusal(413, "too-large", "the entry is larger than the team's limit")
-    if done.outcome == "purged":
-        told = "that text was removed with the member who wrote it"
-        return HubRefusal(409, "purged", told, remedy="Delete it on this machine, too")
-    if done.outcome == "same-name":
-        told = "another entry has this name in another case"
-        return HubRefusal(409, "same-name", told, remedy="Rename one of them")
-    return None
+    if done.outcome not in _REFUSED:
+        return None
+    status, told, remedy = _REFUSED[done.outcome]
+    return HubRefusal(status, done.outcome, told, remedy=remedy)
 
 
 def _result(done: Changed) -> dict[str, object]:
@@ -306,15 +312,6 @@ def _condition(request: Request, *, may_create: bool) -> str | None:
     if named is None:
         raise bad_request("If-Match holds one strong ETag of this hub")
     return named[1]
-
-
-def _encoded(text: object) -> bytes:
-    if not isinstance(text, str):
-        raise bad_request("a put takes `content`")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise HubRefusal(422, "not-text", "the entry holds half a character") from None
 
 
 def harmless_reason(reason: str) -> str:

@@ -12,6 +12,7 @@ HEAD_SECONDS = 10.0  # a client that needs longer to say what it wants holds a c
 BODY_SECONDS = 20.0
 ANSWERED_SECONDS = 2.0  # for the rest of a body that nobody reads any more, so that the answer before it is read
 MAX_HEAD_BYTES = 16 * 1024
+MADE_FREE = 100  # connections that go at once where there is no room for another
 
 
 def _refusal(status: bytes, kind: bytes, message: bytes) -> bytes:
@@ -30,16 +31,29 @@ class GuardedHttp(HttpToolsProtocol):
     _head_bytes = 0  # since the last byte of a body: of a head, or of what comes between and after its chunks
     _in_head = True
     _late: asyncio.TimerHandle | None = None
+    _idle_since: float | None = None  # it asks nothing, and waits for no answer
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
         self._wait(HEAD_SECONDS)
+        if len(self.connections) >= (self.limit_concurrency or len(self.connections) + 1):
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Whoever asks nothing goes for somebody new, the longest idle first; it may come again."""
+        known = [one for one in self.connections if isinstance(one, GuardedHttp) and one is not self]
+        idle = [(one._idle_since, number) for number, one in enumerate(known) if one._idle_since is not None]
+        for _, number in sorted(idle)[:MADE_FREE]:
+            self.connections.discard(known[number])
+            known[number].transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._idle_since = None
         self._head_bytes += len(data)
         super().data_received(data)
         if self._late is None and (self._head_bytes or not self._in_head):  # there is more to come
@@ -66,6 +80,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._idle_since = None if self.pipeline else self.loop.time()
         if self.cycle.response_complete and not self._in_head:
             self._wait(ANSWERED_SECONDS)
 

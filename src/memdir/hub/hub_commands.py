@@ -130,10 +130,11 @@ def _told(database: str) -> str:
     return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else database
 
 
-def _tell(options: argparse.Namespace, context: Any, answer: dict[str, object], line: str) -> int:
+def _tell(options: argparse.Namespace, context: Any, answer: dict[str, object], *lines: str) -> int:
     if options.json:
         return int(context.print_json(answer))
-    context.terminal.line(line)
+    for line in lines:
+        context.terminal.line(line)
     return 0
 
 
@@ -190,14 +191,12 @@ class HubAdmin:
             is_asked = may_erase and not only_looks and sys.stdin.isatty() and not options.json
             answer, lines = do(is_dry=only_looks or is_asked)
             if is_asked:
-                _print(lines, context)
+                _tell(options, context, {}, *lines)
                 is_meant = context.ask("It cannot be undone. Do it? [y/N] ")
                 answer, lines = do(is_dry=False) if is_meant else ({}, ["Nothing was changed."])
         except HubRefusal as refused:
             raise UsageError(refused.message, remedy=refused.remedy or "") from None
-        if options.json:
-            return int(context.print_json(answer))
-        return _print(lines, context)
+        return _tell(options, context, answer, *lines)
 
     @staticmethod
     def _read(options: argparse.Namespace) -> None:
@@ -215,12 +214,6 @@ class HubAdmin:
         if options.dry_run and action not in ("purge", "prune", "remove-member"):
             raise UsageError(f"`memdir hub admin {action}` has no --dry-run")
         options.role = options.role or "writer"
-
-
-def _print(lines: list[str], context: Any) -> int:
-    for line in lines:
-        context.terminal.line(line)
-    return 0
 
 
 class HubWork:

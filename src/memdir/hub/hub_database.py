@@ -6,14 +6,25 @@ Statements are written with `?` and take times as milliseconds. Nothing but call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from memdir.disk.shipped import shipped_path, shipped_text
 from memdir.errors import MemdirError
 
+MOST_TOGETHER = 64
+# Numbered SQL files are applied once and in order, by whoever holds the database's lock (ADR 0068).
+MADE = "create table if not exists hub_migrations (number integer primary key, name text not null)"
+KNOWN = "select number from hub_migrations order by number"
+DONE = "insert into hub_migrations (number, name) values (?, ?)"
+
 Row = tuple[Any, ...]
+Q = TypeVar("Q")
+A = TypeVar("A")
 Outcome = Literal["created", "changed", "same", "conflict", "missing", "cap", "same-name", "too-large", "purged"]
 
 
@@ -97,11 +108,63 @@ class HubDatabase(Transaction, Protocol):
 def open_database(place: str, *, pooler: bool = False, listen: str = "") -> HubDatabase:
     """The database that `place` names: a PostgreSQL URL, or the path of an SQLite file."""
     if place.startswith(("postgresql://", "postgres://")):
-        try:
-            from memdir.hub.postgres_database import PostgresDatabase
-        except ImportError:
-            raise MemdirError("the hub is not installed", remedy="pip install 'memdir[hub]'") from None
+        from memdir.hub.postgres_database import PostgresDatabase
+
         return PostgresDatabase(place, pooler=pooler, listen=listen)
     from memdir.hub.sqlite_database import SqliteDatabase
 
-    return SqliteDatabase(place.removeprefix("sqlite:///") if place.startswith("sqlite:///") else place)
+    return SqliteDatabase(place.removeprefix("sqlite:///"))
+
+
+def missing_migrations(engine: str, done: Iterable[int]) -> list[tuple[int, str, str]]:
+    """What is still to be applied: number, name and text of each."""
+    folder = f"hub/migrations/{engine}"
+    known = {int(name[:4]): name for name in sorted(os.listdir(shipped_path(folder))) if name.endswith(".sql")}
+    applied = set(done)
+    if strange := applied - known.keys():
+        told = f"the hub's database was made by a newer memdir (step {max(strange)} is not known here)"
+        raise MemdirError(told, remedy="Install that version, or a newer one")
+    return [(number, name, shipped_text(f"{folder}/{name}")) for number, name in known.items() if number not in applied]
+
+
+class Together(Generic[Q, A]):
+    """What several ask for while the last answer is on its way is asked for at once: a round trip costs more than a
+    row. One question at a time for each group; `ask_all` answers a list of them in its order. With `gather_seconds` a
+    question waits so long for others before it is asked."""
+
+    def __init__(self, ask_all: Callable[[str, list[Q]], Awaitable[list[A]]], *, gather_seconds: float = 0.0) -> None:
+        self._ask_all = ask_all
+        self._gather_seconds = gather_seconds
+        self._waiting: dict[str, list[tuple[Q, asyncio.Future[A]]]] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def ask(self, group: str, question: Q) -> A:
+        answered: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(group, []).append((question, answered))
+        if group not in self._running:
+            self._running[group] = asyncio.create_task(self._serve(group))
+        return await answered
+
+    async def _serve(self, group: str) -> None:
+        try:
+            if self._gather_seconds:
+                await asyncio.sleep(self._gather_seconds)
+            while waiting := self._waiting[group][:MOST_TOGETHER]:
+                self._waiting[group] = self._waiting[group][MOST_TOGETHER:]
+                await self._answer(group, waiting)
+        finally:
+            del self._running[group], self._waiting[group]
+
+    async def _answer(self, group: str, waiting: list[tuple[Q, asyncio.Future[A]]]) -> None:
+        try:
+            answers = await self._ask_all(group, [question for question, _ in waiting])
+            for (_, answered), answer in zip(waiting, answers, strict=True):
+                if not answered.done():
+                    answered.set_result(answer)
+        except DatabaseBusy as error:
+            for _, answered in waiting:
+                if not answered.done():
+                    answered.set_exception(error)
+        finally:
+            for _, answered in waiting:
+                answered.cancel()  # something else went wrong, which the log tells: nobody waits for ever

@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memdir.hub.bounds import MAX_SMALL_BYTES, read_body
-from memdir.hub.content_check import require_key
+from memdir.hub.bounds import MAX_SMALL_BYTES, read_body, require_key
 from memdir.hub.entry_routes import harmless_reason, read_json, refusal_of
 from memdir.hub.hub_database import Change
 from memdir.hub.hub_state import Hub

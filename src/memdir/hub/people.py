@@ -84,6 +84,10 @@ async def add_member(database: Transaction, by: Author, name: object, role: obje
     return rows[0][0], plain, chosen, 1
 
 
+def told_member(row: Row) -> dict[str, object]:
+    return {"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])}
+
+
 def checked_role(role: object) -> str:
     if not isinstance(role, str) or role not in OF_ROLE:
         raise bad_request("a role is reader, writer or admin")

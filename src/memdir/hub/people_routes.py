@@ -21,7 +21,7 @@ _TEAM = (
     "select name, revision, max_entries, max_entry_bytes, max_bytes, live_entries, live_bytes from teams where id = ?"
 )
 _TOKENS = (
-    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.revoked from tokens t"
+    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t"
     " join members m on m.team = t.team and m.id = t.member where t.team = ? and (t.member = ? or ? = 1)"
     " order by t.created, t.id"
 )
@@ -76,10 +76,10 @@ class PeopleRoutes:
             name, role = given.get("name"), given.get("role")
             async with self._hub.database.transaction() as database:
                 row = await people.add_member(database, identity.author, name, role, self._hub.now)
-            return answer(_member(row), 201)
+            return answer(people.told_member(row), 201)
         identity = await self._hub.identify(request, "read")
         rows = await self._hub.database.run(people.MEMBERS, identity.team)
-        return answer({"members": [_member(row) for row in rows]})
+        return answer({"members": [people.told_member(row) for row in rows]})
 
     async def member(self, request: Request) -> Response:
         member = known_form(request.path_params["member"])
@@ -96,7 +96,7 @@ class PeopleRoutes:
         async with self._hub.database.transaction() as database:
             row, needs_token = await people.set_role(database, identity.author, member, role, self._hub.now)
         self._hub.identities.forget()
-        return answer({**_member(row), "needsToken": needs_token})
+        return answer({**people.told_member(row), "needsToken": needs_token})
 
     async def purge(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
@@ -160,11 +160,8 @@ class PeopleRoutes:
         return answer({"actions": shown, "more": len(rows) > limit})
 
 
-def _member(row: Row) -> dict[str, object]:
-    return {"id": row[0], "name": row[1], "role": row[2], "active": bool(row[3])}
-
-
 def _token(row: Row) -> dict[str, object]:
-    token, member, name, label, scopes, created, expires, revoked = row
+    token, member, name, label, scopes, *times, revoked = row
     told = {"id": token, "member": {"id": member, "name": name}, "label": label, "scopes": scopes.split()}
-    return {**told, "created": told_time(created), "expires": told_time(expires), "revoked": revoked is not None}
+    told |= dict(zip(("created", "expires", "used"), map(told_time, times), strict=True))
+    return {**told, "revoked": revoked is not None}

@@ -17,9 +17,8 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from memdir.errors import MemdirError
-from memdir.hub import migrations
-from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row
-from memdir.hub.together import Together
+from memdir.hub import hub_database as tables
+from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row, Together
 
 LANES = 2  # transactions of changes on their way at once: more would carry fewer each
 POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
@@ -99,11 +98,11 @@ class PostgresDatabase:
     async def _migrate(self, connection: psycopg.AsyncConnection[Row]) -> None:
         """In one transaction under the lock: of two that start at once the second finds nothing to do."""
         await connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATING,))
-        await connection.execute(migrations.MADE.encode())
-        done = await (await connection.execute(migrations.KNOWN.encode())).fetchall()
-        for number, name, text in migrations.missing("postgres", (number for (number,) in done)):
+        await connection.execute(tables.MADE.encode())
+        done = await (await connection.execute(tables.KNOWN.encode())).fetchall()
+        for number, name, text in tables.missing_migrations("postgres", (number for (number,) in done)):
             await connection.execute(text.encode())
-            await connection.execute(self._spell(migrations.DONE), (number, name))
+            await connection.execute(self._spell(tables.DONE), (number, name))
 
     async def close(self) -> None:
         if self._listening is not None:

@@ -13,9 +13,8 @@ from contextlib import asynccontextmanager, closing, contextmanager
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
-from memdir.hub import migrations
-from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Outcome, Row
-from memdir.hub.together import Together
+from memdir.hub import hub_database as tables
+from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Outcome, Row, Together
 
 BUSY_SECONDS = 5.0  # another process (`memdir hub admin`) writes for milliseconds
 AGAIN_SECONDS = 0.01  # between looks whether it has done so
@@ -84,12 +83,12 @@ class SqliteDatabase:
     def _migrate(connection: sqlite3.Connection) -> None:
         connection.execute("begin immediate")
         with connection:
-            connection.execute(migrations.MADE)
-            done = [number for (number,) in connection.execute(migrations.KNOWN)]
-            for number, name, text in migrations.missing("sqlite", done):
+            connection.execute(tables.MADE)
+            done = [number for (number,) in connection.execute(tables.KNOWN)]
+            for number, name, text in tables.missing_migrations("sqlite", done):
                 for statement in text.split(";\n"):
                     connection.execute(statement)
-                connection.execute(migrations.DONE, (number, name))
+                connection.execute(tables.DONE, (number, name))
 
     async def close(self) -> None:
         if self._found is not None:

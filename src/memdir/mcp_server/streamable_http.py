@@ -86,6 +86,7 @@ class HttpServer(ThreadingHTTPServer):
     """Serves until `shutdown`. Requests come in threads of their own and are answered one after the other."""
 
     daemon_threads = True
+    request_queue_size = MAX_CONNECTIONS  # of five, as the library has it, a sixth at once waits for seconds
 
     def __init__(self, port: int, token: str, open_memory: Callable[[], MemDir]) -> None:
         super().__init__(("127.0.0.1", port), _Handler)

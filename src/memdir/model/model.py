@@ -93,12 +93,7 @@ class Usage:
     cache_created: int = 0  # tokens sent that a cache keeps now
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_created + other.cache_created,
-        )
+        return Usage(**{kind: count + getattr(other, kind) for kind, count in vars(self).items()})
 
     @property
     def prompt(self) -> int:

@@ -20,6 +20,7 @@ from memdir.model.model import (
     Reply,
     Request,
     StopReason,
+    ToolSpec,
     Usage,
     stop_reason_of,
     tool_use_of,
@@ -79,19 +80,17 @@ def chat_arguments(request: Request, *, is_openai: bool = True) -> dict[str, Any
     arguments = {"model": request.model, "messages": messages, limit: settings.max_tokens}
     arguments |= {"stream": True, "stream_options": _WITH_USAGE}
     if request.tools:
-        arguments["tools"] = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema},
-            }
-            for tool in request.tools
-        ]
+        arguments["tools"] = [{"type": "function", "function": _function(tool)} for tool in request.tools]
     if settings.json_schema is not None:
         named = {"name": "answer", "schema": settings.json_schema, "strict": True}
         arguments["response_format"] = {"type": "json_schema", "json_schema": named}
     if request.cache.key and is_openai:
         arguments["prompt_cache_key"] = request.cache.key
     return arguments
+
+
+def _function(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
 
 
 def render_chat(message: Message) -> list[dict[str, Any]]:
@@ -201,16 +200,7 @@ def responses_arguments(request: Request) -> dict[str, Any]:
     if request.system:
         arguments["instructions"] = "\n\n".join(block.text for block in request.system)
     if request.tools:
-        arguments["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.input_schema,
-                "strict": False,
-            }
-            for tool in request.tools
-        ]
+        arguments["tools"] = [{"type": "function", **_function(tool), "strict": False} for tool in request.tools]
     if settings.json_schema is not None:
         form = {"type": "json_schema", "name": "answer", "schema": settings.json_schema, "strict": True}
         arguments["text"] = {"format": form}

@@ -175,7 +175,6 @@ def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: fr
 def tool_terms(recent_tools: Sequence[str]) -> frozenset[str]:
     """The words by which a store would name the tools just used; the host's own tools are no subject of memories."""
     from memdir.text.stems import stem
-    from memdir.text.words import split_words
 
     named = [tool for tool in recent_tools if tool.lower() not in _WORDS["host-tools"]]
     words = {word for tool in named for word in split_words(tool)}

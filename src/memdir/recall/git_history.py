@@ -12,6 +12,7 @@ from functools import cached_property
 
 from memdir.disk.git import read_batch
 from memdir.disk.plain_file import read_beginning
+from memdir.disk.plain_json import decode
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
 from memdir.disk.safe_path import is_inside
@@ -277,12 +278,7 @@ def _is_recipe(text: str, target: str) -> bool | None:
 
 
 def _is_script(text: str, target: str) -> bool | None:
-    import json
-
-    try:
-        package = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    package = decode(text.encode())
     scripts = package.get("scripts", {}) if isinstance(package, dict) else None
     return target in scripts if isinstance(scripts, dict) else None
 

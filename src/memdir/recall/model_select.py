@@ -66,14 +66,9 @@ class ModelChooser:
         sink: Sink,
         overrides: str = "",
     ) -> None:
-        self.scope = local.scope
-        self.root = local.root
-        self._local = local
-        self._store = store
-        self._open_model = open_model
-        self._name = name
-        self._sink = sink
-        self._overrides = overrides
+        self.scope, self.root = local.scope, local.root
+        self._local, self._store, self._sink = local, store, sink
+        self._open_model, self._name, self._overrides = open_model, name, overrides
 
     def choose(self, request: RecallRequest) -> Selection:
         """The model's choice; the local one when it fails, is late or answers something else."""
@@ -126,13 +121,7 @@ def ask_alone(model: Model, request: Request, seconds: float) -> Reply:
 
 
 def select_request(
-    query: str,
-    listed: str,
-    prompt: Prompt,
-    *,
-    name: str,
-    today: str = "",
-    recent_tools: Sequence[str] = (),
+    query: str, listed: str, prompt: Prompt, *, name: str, today: str = "", recent_tools: Sequence[str] = ()
 ) -> Request:
     """The side request that asks for the memories the model is certain about: what stays the same from one message to
     the next comes first. What the answer must look like is told whoever wrote the rest (P8)."""

@@ -8,6 +8,7 @@ A thread that is inside a library's native code while the interpreter goes away 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 import weakref
@@ -21,8 +22,12 @@ from memdir.transcript.message import Message, user
 
 if TYPE_CHECKING:
     from memdir.model.model import Model, Reply, Request
+    from memdir.recall.selection import LocalSelector, Recalled
+
+    Check = Callable[[], None]  # raises Stopped when the work is no longer wanted
 
 MAX_WAIT_SECONDS = 10.0  # for one step: a batch or the loading of the sentence model, both well below a second
+WARM_SECONDS = 1.0  # a loaded selector answers in hundredths; the first question of a process may load it
 
 Found = TypeVar("Found")
 HostMessage = Message | dict[str, Any]  # ours, or as an SDK takes it
@@ -72,6 +77,61 @@ def _end(stop: threading.Event, threads: set[threading.Thread]) -> None:
         thread.join(max(0.0, deadline - time.monotonic()))
 
 
+class WarmSelector:
+    """A selector that takes long to load or to warm, asked in a thread and never waited for beyond a limit. None from
+    `opened` means that it is not installed. One question at a time; while it is busy the table alone answers."""
+
+    def __init__(self, opened: Callable[[Check], LocalSelector | None], threads: RecallThreads) -> None:
+        self._opened = opened
+        self._threads = threads
+        self._selector: LocalSelector | None = None
+        self._is_missing = False
+        self._busy = threading.Lock()
+
+    def ask(
+        self, question: Callable[[LocalSelector], Recalled], *, max_seconds: float = WARM_SECONDS
+    ) -> Recalled | None:
+        """The selector's answer; None when it is missing, busy or late, or fails. Stopped when its owner closes."""
+        if self._is_missing or not self._busy.acquire(blocking=False):
+            return None
+
+        def work() -> Recalled | None:
+            try:
+                return self._answer(question)
+            except Stopped:
+                raise
+            except Exception:  # noqa: BLE001 - the runtime has exceptions of its own; the table still answers
+                return None
+            finally:
+                self._busy.release()
+
+        try:
+            return self._threads.run(work).result(max_seconds)
+        except TimeoutError:
+            return None
+
+    def _answer(self, question: Callable[[LocalSelector], Recalled]) -> Recalled | None:
+        if self._selector is None:
+            self._is_missing = True  # and stays so, where the runtime or the weights do not load
+            self._selector = self._opened(self._threads.check)
+            self._is_missing = self._selector is None
+        self._threads.check()
+        return question(self._selector) if self._selector is not None else None
+
+
+def open_selector(root: str, place: str, *, check: Check | None = None) -> LocalSelector | None:
+    """A selector with the sentence model over a directory, with an index of its own; None without the extra."""
+    from memdir.recall.selection import LocalSelector
+    from memdir.search import has_sentence_model
+    from memdir.search.minilm import PairEncoder, SentenceModel
+    from memdir.text.embedding import open_table
+
+    if not has_sentence_model():
+        return None
+    encoder = PairEncoder(open_table(), SentenceModel(check=check))
+    return LocalSelector(root, os.path.join(place, "minilm"), encoder=encoder)
+
+
 class Prefetch:
     """A recall in flight: opening, choosing and reading happen in a thread, showing is left to whoever takes it. With
     nothing to open, as where memory is off, it finds nothing."""
@@ -92,11 +152,7 @@ class Prefetch:
         self._loop = asyncio.get_running_loop()
         self._asking: Future[Reply] | None = None
         self._request = RecallRequest(
-            text,
-            recent_tools=recent_tools,
-            shown=shown,
-            on_progress=threads.check,
-            ask=self._ask,
+            text, recent_tools=recent_tools, shown=shown, on_progress=threads.check, ask=self._ask
         )
         self._is_over = False
         self.files: tuple[str, ...] = ()  # the memories that `ready` gave, by their paths

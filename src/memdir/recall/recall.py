@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memdir.store.memory_file import Memory
 
     ChosenBy = Literal["words", "sentences", "model"]
+    Ready = list[tuple[Memory, list[Missing]]]  # memories that were read, with what in them is gone
     AskModel = Callable[[Model, Request, float], Reply]  # the last is how many seconds it may take
 
     class Chooser(Protocol):
@@ -55,11 +56,8 @@ class Shown:
     With a `path` it outlives the process. A file that cannot be read or written costs no more than showing twice.
     """
 
-    __slots__ = ("_path", "_shown", "characters", "session")
-
     def __init__(self, session: str = "", path: str = "") -> None:
-        self.session = session
-        self._path = path
+        self.session, self._path = session, path
         self._shown: dict[str, dict[str, int]] = {}  # by scope and key, a checksum of what was shown
         self.characters = 0
         if path and os.path.exists(path):
@@ -68,10 +66,6 @@ class Shown:
     def keys(self, scope: str) -> frozenset[str]:
         """The memories of a scope that were shown."""
         return frozenset(self._shown.get(scope, ()))
-
-    def holds(self, scope: str, key: str, data: bytes) -> bool:
-        """Whether a memory was shown as it is now."""
-        return self._shown.get(scope, {}).get(key) == _checksum(data)
 
     def holds_copy(self, data: bytes) -> bool:
         """Whether this was shown, of whatever scope: a memory that lies in two places is one."""
@@ -85,12 +79,12 @@ class Shown:
         from memdir.store.scan import MAX_MEMORY_BYTES
 
         found = []
-        for key in self._shown.get(scope, ()):
+        for key, told in self._shown.get(scope, {}).items():
             try:
                 data = read_plain(resolve_found(root, key), max_bytes=MAX_MEMORY_BYTES, follow=False)
             except (OSError, PathEscape):
                 continue
-            if not self.holds(scope, key, data):
+            if _checksum(data) != told:
                 found.append(key)
         return found
 
@@ -158,8 +152,6 @@ class ShownBySession:
 class RecallRequest:
     """A message that memories are wanted for, and how whoever asks wants the work done."""
 
-    __slots__ = ("ask", "on_progress", "recent_tools", "room", "shown", "text")
-
     def __init__(
         self,
         text: str,
@@ -187,19 +179,10 @@ class Selection:
     """The memories of one scope that were chosen: by the table of words, by the sentence model beside it, or by a
     model. `explained` is there when this machine chose."""
 
-    __slots__ = ("by", "explained", "instead_of_model", "keys", "ms", "prompt_hash", "scanned", "scope", "tokens")
-
     def __init__(
-        self,
-        scope: str,
-        keys: list[str],
-        by: ChosenBy,
-        *,
-        explained: Recalled | None = None,
-        prompt_hash: str = "",
+        self, scope: str, keys: list[str], by: ChosenBy, *, explained: Recalled | None = None, prompt_hash: str = ""
     ) -> None:
-        self.scope = scope
-        self.keys = keys
+        self.scope, self.keys = scope, keys
         self.by: ChosenBy = by
         self.explained = explained
         self.prompt_hash = prompt_hash  # what a model was told
@@ -211,13 +194,8 @@ class Selection:
 class Prepared:
     """Memories that were read and checked, ready to be shown at once."""
 
-    __slots__ = ("request", "scopes")
-
-    def __init__(
-        self, request: RecallRequest, scopes: list[tuple[Selection, list[tuple[Memory, list[Missing]]]]]
-    ) -> None:
-        self.request = request
-        self.scopes = scopes
+    def __init__(self, request: RecallRequest, scopes: list[tuple[Selection, Ready]]) -> None:
+        self.request, self.scopes = request, scopes
 
 
 class Recaller:
@@ -235,21 +213,18 @@ class Recaller:
         clock: Callable[[], float] = time.time,
         has_team: bool = True,
     ) -> None:
-        self._has_team = has_team
-        self._chooser = chooser
-        self._others = others
-        self._place_of = place_of
-        self._project = project
+        self._choosers = [chooser, *others]
+        self._place_of, self._project = place_of, project
+        self._sink, self._clock, self._has_team = sink, clock, has_team
         self._verifier: Verifier | None = None
-        self._sink = sink
-        self._clock = clock
         self._reading = allocate_lock()  # the verifier is not made for two
         self.not_logged = ""  # why what was shown last is not in the log
 
     def choose(self, request: RecallRequest) -> list[Selection]:
         """Which memories help, scope by scope."""
-        found = [_timed(self._chooser, request)]
-        for other in self._others:
+        first, *others = self._choosers
+        found = [_timed(first, request)]
+        for other in others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
             if room > 0 and holds_memories(other.root):
                 try:
@@ -258,7 +233,7 @@ class Recaller:
                     continue
                 selection.keys = selection.keys[:room]
                 found.append(selection)
-        roots = {chooser.scope: chooser.root for chooser in (self._chooser, *self._others)}
+        roots = {chooser.scope: chooser.root for chooser in self._choosers}
         for selection in found:
             # What the session holds in another wording is told first: it would go on with what is no longer so.
             changed = request.shown.changed(selection.scope, roots[selection.scope])
@@ -280,7 +255,7 @@ class Recaller:
             texts += self._show(prepared.request, selection, ready, room=prepared.request.room - sum(map(len, texts)))
         return texts
 
-    def _read_and_check(self, selection: Selection) -> list[tuple[Memory, list[Missing]]]:
+    def _read_and_check(self, selection: Selection) -> Ready:
         if not selection.keys:
             return []  # as mostly: then nothing is loaded for it
         from memdir.recall.verify import Verifier
@@ -290,9 +265,7 @@ class Recaller:
         found = [memory for key in selection.keys[:MAX_RECALLED] if (memory := _read(root, key)) is not None]
         return [(memory, verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found]
 
-    def _show(
-        self, request: RecallRequest, selection: Selection, ready: Sequence[tuple[Memory, list[Missing]]], *, room: int
-    ) -> list[str]:
+    def _show(self, request: RecallRequest, selection: Selection, ready: Ready, *, room: int) -> list[str]:
         if not ready:
             self._tell(request, selection, ())
             return []
@@ -359,9 +332,7 @@ class Recaller:
             self._sink.emit(request_refused(what="the recall log", reason=error.message))
 
 
-def _team_last(
-    scopes: list[tuple[Selection, list[tuple[Memory, list[Missing]]]]],
-) -> list[tuple[Selection, list[tuple[Memory, list[Missing]]]]]:
+def _team_last(scopes: list[tuple[Selection, Ready]]) -> list[tuple[Selection, Ready]]:
     """What is ready scope by scope, what lies below `team/` of any behind all the others."""
     own, shared = [], []
     for selection, ready in scopes:

@@ -99,7 +99,7 @@ class RecallLog:
         append_bytes(os.path.join(self._folder, name), text.encode("utf-8", "backslashreplace") + b"\n")
 
     def _lines(self, name: str) -> Iterator[dict[str, object]]:
-        import json
+        from memdir.disk.plain_json import decode
 
         path = os.path.join(self._folder, name)
         try:
@@ -109,13 +109,7 @@ class RecallLog:
             return
         except OSError as error:
             raise disk_error(error, "read", path) from error
-        for line in lines:
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(found, dict):
-                yield found
+        yield from (found for found in map(decode, lines) if isinstance(found, dict))
 
 
 def _beginning(message: str) -> str:

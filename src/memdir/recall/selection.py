@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from memdir.layout import Place
     from memdir.recall.decide import Calibration, Decision
+    from memdir.recall.prefetch import WarmSelector
     from memdir.recall.recall import RecallRequest
-    from memdir.recall.warm_selector import WarmSelector
-    from memdir.search.document import Question
     from memdir.search.ranking import Ranking
     from memdir.search.vectors import Encoder
 
@@ -30,12 +29,8 @@ MAX_ROUNDS = 4  # of choosing again because something chosen cannot be read
 class Recalled:
     """What was chosen for a message, with everything that explains it (O2)."""
 
-    __slots__ = ("decision", "question", "ranking")
-
-    def __init__(self, question: Question, ranking: Ranking, decision: Decision) -> None:
-        self.question = question
-        self.ranking = ranking
-        self.decision = decision
+    def __init__(self, ranking: Ranking, decision: Decision) -> None:
+        self.ranking, self.decision = ranking, decision
 
     @property
     def keys(self) -> list[str]:
@@ -44,8 +39,6 @@ class Recalled:
 
 class LocalSelector(MemoryIndex):
     """Ranks and decides without a model. Holds the index and the table between calls; a hook asks once and ends."""
-
-    __slots__ = ("_calibration",)
 
     def __init__(self, root: str, place: str, *, encoder: Encoder | None = None) -> None:
         super().__init__(root, place, encoder=encoder)
@@ -61,7 +54,7 @@ class LocalSelector(MemoryIndex):
         today = day_of(now)
         question, ranking = self.ranked(text, keep=KEPT + len(surfaced), today=today)
         decision = decide(question, ranking, learned, today=today, recent_tools=recent_tools, surfaced=surfaced)
-        return Recalled(question, ranking, decision)
+        return Recalled(ranking, decision)
 
 
 class LocalChooser:
@@ -76,11 +69,8 @@ class LocalChooser:
         clock: Callable[[], float],
         warm: WarmSelector | None = None,
     ) -> None:
-        self.root = place.root
-        self.scope = scope
-        self._selector = selector
-        self.clock = clock
-        self._warm = warm
+        self.root, self.scope, self.clock = place.root, scope, clock
+        self._selector, self._warm = selector, warm
         self._choosing = allocate_lock()  # one choice at a time: the index is not made for two
 
     def choose(self, request: RecallRequest) -> Selection:

@@ -35,15 +35,11 @@ _WEB_TEXT = "com org net io dev local internal example app ai de fr uk jp cn"
 _WEB_ENDINGS = frozenset(_WEB_TEXT.split())
 
 
-def references_in(text: str) -> Iterator[tuple[str, str]]:
+def references_in(text: str) -> list[tuple[str, str]]:
     """Every path, link, command and symbol that a text names, each once, as kind and name."""
-    seen: set[tuple[str, str]] = set()
     if "/" not in text and "`" not in text:
-        return  # as in most: nothing has to be loaded to tell
-    for kind, name in _all_named(text[:MAX_TEXT_CHARACTERS]):
-        if name and (kind, name) not in seen:
-            seen.add((kind, name))
-            yield kind, name
+        return []  # as in most: nothing has to be loaded to tell
+    return [named for named in dict.fromkeys(_all_named(text[:MAX_TEXT_CHARACTERS])) if named[1]]
 
 
 def _all_named(text: str) -> Iterator[tuple[str, str]]:
@@ -98,10 +94,8 @@ class Verifier:
 
     def missing(self, text: str, *, max_seconds: float = MAX_SECONDS) -> list[Missing]:
         """What the text names, the project had, and has no more."""
-        from itertools import islice
-
         deadline = time.monotonic() + max_seconds
-        named = list(islice(references_in(text), MAX_CHECKED))
+        named = references_in(text)[:MAX_CHECKED]
         if not named:
             return []
         from memdir.recall.git_history import GitHistory

@@ -89,7 +89,7 @@ class CatchUp:
         One without a state of ours is another agent's old one, and none of our business."""
         found = []
         refs = (session_ref(path, "") for path in transcripts_in(self.layout.project_home))
-        for ref in reversed(list(newest_first(refs))):
+        for ref in reversed(newest_first(refs)):
             if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
                 session = SessionState.load(ref.id, self.layout)
                 if self._is_behind(ref, session):

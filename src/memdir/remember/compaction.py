@@ -70,7 +70,6 @@ class _Proposal:
 
     method: Method
     text: str
-    summary: Message
     kept: tuple[Message, ...]
     prompt_hash: str = ""
     titles: tuple[str, ...] = ()  # the headings that were asked for
@@ -128,14 +127,15 @@ class Compaction:
             return Skipped("nothing_to_replace")
         if missing := _missing(proposal, replaced):
             return Skipped(missing)
-        if estimate_message(proposal.summary) >= estimate_messages(replaced):
+        summary = _message(proposal.text, conversation, proposal.kept)
+        if estimate_message(summary) >= estimate_messages(replaced):
             return Skipped("summary_larger_than_what_it_replaces")
         before = overhead_tokens(request) + estimate_messages(conversation.messages)
-        after = overhead_tokens(request) + estimate_messages((proposal.summary, *proposal.kept))
+        after = overhead_tokens(request) + estimate_messages((summary, *proposal.kept))
         if after >= self.plan.limit_tokens:
             return Skipped("would_not_fit")
         metadata = {"trigger": trigger, "method": proposal.method, "preTokens": before, "postTokens": after}
-        conversation.compact(proposal.summary, proposal.kept, metadata)
+        conversation.compact(summary, proposal.kept, metadata)
         return Compacted(proposal.method, before, after, len(proposal.kept), proposal.prompt_hash)
 
     async def _from_notes(self, conversation: Conversation) -> _Proposal | Skipped:
@@ -151,7 +151,7 @@ class Compaction:
             return Skipped("session_memory_covers_unknown")
         start = tail_start(conversation.messages, len(noted), Tail.within(self.plan.window_tokens))
         text, kept = notes.shortened(self.memory.path), conversation.messages[start:]
-        return _Proposal("session-memory", text, _message(text, conversation, kept), kept)
+        return _Proposal("session-memory", text, kept)
 
     async def _from_model(self, conversation: Conversation, request: Request, keep: str) -> _Proposal | Skipped:
         """A summary that the model writes now."""
@@ -165,7 +165,7 @@ class Compaction:
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
         kept = messages[start:]
         titles = tuple(line.lstrip("# ") for line in prompt.text.splitlines() if line.startswith("#"))
-        return _Proposal("model", text, _message(text, conversation, kept), kept, prompt.hash, titles)
+        return _Proposal("model", text, kept, prompt.hash, titles)
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))

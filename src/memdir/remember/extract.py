@@ -32,8 +32,7 @@ from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
 from memdir.remember.daily_log import LogDraft, LogGate
-from memdir.remember.lineage import DraftJudge, weigh, with_lineages
-from memdir.remember.scope import OWN
+from memdir.remember.lineage import OWN, DraftJudge, weigh, with_lineages
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import (
     FinishedTurn,

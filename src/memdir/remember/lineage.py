@@ -1,13 +1,16 @@
-"""Where a written memory comes from, found by its own words, and whether it may be what it claims to be (X12, L1).
+"""Where a written memory comes from, found by its own words, whether it may be what it claims to be (X12, L1), and
+whose it is: this project's, or the person's wherever they work (T1).
 
 A model's prompt asks for honesty; this is what enforces it, at the moment of writing, whatever model wrote. What a
 draft adds is judged claim by claim (ADR 0044): one planted sentence among honest ones is still a planted sentence.
+What stands among the person's own is believed in every project: only words of theirs get there, whoever writes. What
+nobody can tell stays in the project, where a mistake stays too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memdir.agent.evidence import SAID, Evidence, take_apart
@@ -28,7 +31,6 @@ from memdir.agent.judged import (
 )
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.remember.scope import OWN, better_place, is_personal, own_store
 from memdir.store.gone import sentences_in
 from memdir.store.history import Origin
 from memdir.store.secrets.refuse import secrets_in
@@ -36,9 +38,12 @@ from memdir.store.store import MemoryStore
 from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, marked_trust
-from memdir.text.language import tongue_of
+from memdir.text.language import UNKNOWN, tongue_of
+from memdir.text.phrases import anywhere
 from memdir.transcript.message import Message
 
+OWN = "user"  # the scope of what holds for a person in all projects
+_OF_CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b|\b[a-z]+[A-Z]\w*")
 MAX_DELETED = 3  # memories that one run may delete; putting many in order is the dream's work
 MAX_TOLD = 3  # claims that a refusal names
 _TOO_MANY = (
@@ -232,3 +237,46 @@ def _may_change_own(draft: Draft, judged: Judged) -> bool:
     if judged.claims:
         return judged.is_users_alone and is_personal([judged.headline, *judged.said]) is not False
     return not gone or is_spoken_of(gone, judged.topic.kind, judged.evidence)
+
+
+def own_store(stores: Iterable[MemoryStore]) -> MemoryStore | None:
+    """The person's own store for all projects, where it is among these."""
+    return next((store for store in stores if store.scope == OWN), None)
+
+
+def is_personal(texts: Sequence[str]) -> bool | None:
+    """Whether a rule is about how this person wants to be worked with, by its own words and those in which it was
+    said; None where these do not tell."""
+    said = "\n".join(texts)
+    tongue = tongue_of(said)
+    plain = anywhere("everywhere").sub(" ", said)
+    if _finds("this-project", plain, tongue):
+        return False
+    if plain != said:
+        return True
+    is_of_work = _OF_CODE.search(said) or _finds("ours", said, tongue) or _finds("of-work", said, tongue)
+    return True if _finds("to-me", said, tongue) and not is_of_work else None
+
+
+def _finds(meaning: str, text: str, tongue: str) -> bool:
+    """Whether a phrase stands there, in the language of the text: "hier" is here, or yesterday."""
+    return anywhere(meaning, None if tongue == UNKNOWN else tongue).search(text) is not None
+
+
+def better_place(draft: Draft, judged: Judged, stores: Sequence[MemoryStore]) -> MemoryStore | None:
+    """The store that a new memory belongs to, where it is another than the one it was written to."""
+    own = own_store(stores)
+    if own is None or draft.before is not None:
+        return None
+    is_own = _is_own(judged, is_chosen=draft.store is own) and judged.is_users_alone
+    if is_own:
+        return None if draft.store is own else own
+    return stores[0] if draft.store is own else None
+
+
+def _is_own(judged: Judged, *, is_chosen: bool) -> bool:
+    """Whether it is about the person; of a rule that does not tell, whoever wrote it decides by where it was put."""
+    if judged.topic.kind is not MemoryType.FEEDBACK:
+        return judged.topic.kind is MemoryType.USER
+    told = is_personal([judged.headline, *judged.said])
+    return is_chosen if told is None else told

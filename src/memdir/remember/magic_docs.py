@@ -29,7 +29,7 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted, shown_line
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after
+from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after, texts_in
 from memdir.store.history import Origin
 from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
 from memdir.store.secrets import redact
@@ -42,7 +42,7 @@ from memdir.text.words import cut_at_word
 if TYPE_CHECKING:
     from memdir.events import Sink
     from memdir.store.store import MemoryStore
-    from memdir.transcript.message import Json, Message, ToolUse
+    from memdir.transcript.message import Message, ToolUse
 
 MAX_DOCS = 8  # of one session: each is a request of its own
 MAX_TURNS = 4  # read, edit, done, and one to repair an edit that did not fit
@@ -298,17 +298,9 @@ def files_read(messages: Sequence[Message]) -> Iterator[tuple[str, bool]]:
         is_marked = _MARK in result.content.casefold()
         is_reader = "".join(filter(str.isalpha, use.name.lower())) in _READERS
         if is_marked or is_reader:
-            texts = _texts(list(use.input.values()))
+            texts = (text for text in texts_in(use.input) if "\0" not in text)
             words = texts if is_reader else (word for text in texts for word in _words(text))
             yield from ((path, is_marked) for path in words if _MARKDOWN.search(path))
-
-
-def _texts(values: Sequence[Json]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str) and "\0" not in value:
-            yield value
-        elif isinstance(value, list):
-            yield from _texts(value)
 
 
 def _words(command: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
@@ -20,14 +20,14 @@ from memdir.errors import MemoryNotFound
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import messages_after
+from memdir.remember.turn import messages_after, texts_in
 from memdir.settings import Environment
 from memdir.store.history import OUTSIDE
 from memdir.store.line_origins import Cause, Causes
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
-from memdir.transcript.message import Json, Message, Text, ToolResult, ToolUse
+from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
@@ -172,7 +172,7 @@ def written_in(messages: Sequence[Message], roots: Sequence[str]) -> frozenset[s
     """What an agent wrote into these folders in a conversation, sentence by sentence."""
     found: set[str] = set()
     for use in (use for message in messages for use in message.tool_uses):
-        texts = list(_strings(use.input))
+        texts = list(texts_in(use.input))
         if any(is_inside(text, root) for text in texts if os.path.isabs(text) for root in roots):
             found.update(sentence for text in texts for sentence in sentences_of(text))
             found.update(sentence.partition(": ")[2] for sentence in list(found))  # `description: what it says`
@@ -245,7 +245,7 @@ def _parted(messages: Sequence[Message], url: str) -> dict[str, _Parted]:
         for block in message.content:
             match block:
                 case ToolUse(tool_id):
-                    asked_for |= {tool_id} if any(_names(text, url) for text in _strings(block.input)) else set()
+                    asked_for |= {tool_id} if any(_names(text, url) for text in texts_in(block.input)) else set()
                 case ToolResult(tool_id, content):
                     paragraphs = [content] if tool_id in asked_for else content.split("\n\n")
                     for one in paragraphs:  # a list of results has a paragraph for each page
@@ -268,18 +268,10 @@ def _names(text: str, url: str) -> bool:
     return any(_is_page(found, url) for found in _URL.findall(text))
 
 
-def _pages_in(message: Message) -> Iterator[str]:
-    for block in message.content:
-        match block:
-            case ToolUse():
-                texts = list(_strings(block.input))
-            case ToolResult(_, content):
-                texts = [content]
-            case Text(text):
-                texts = [text]
-            case _:
-                continue
-        yield from (_plain(url) for text in texts for url in _URL.findall(text))
+def _pages_in(message: Message) -> set[str]:
+    called = (text for use in message.tool_uses for text in texts_in(use.input))
+    texts = (message.text, *(result.content for result in message.tool_results), *called)
+    return {_plain(url) for text in texts for url in _URL.findall(text)}
 
 
 def _is_page(url: str, wanted: str) -> bool:
@@ -298,18 +290,3 @@ def _plain(url: str) -> str:
         return text
     query = f"?{parts.query}" if parts.query else ""
     return f"https://{host}{unquote(parts.path).rstrip('/')}{query}"
-
-
-def _strings(value: Mapping[str, Json] | Json) -> Iterator[str]:
-    """Every text in the arguments of a tool."""
-    match value:
-        case str():
-            yield value
-        case list():
-            for one in value:
-                yield from _strings(one)
-        case Mapping():
-            for one in value.values():
-                yield from _strings(one)
-        case _:
-            return

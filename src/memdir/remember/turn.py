@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memdir.agent.gate import READING
@@ -15,7 +15,7 @@ from memdir.store.store import MemoryStore
 from memdir.text.language import stems
 from memdir.text.nearness import Sentence, is_opposite
 from memdir.text.sentences import sentences_of
-from memdir.transcript.message import Message, ToolUse
+from memdir.transcript.message import Json, Message, ToolUse
 
 # How hosts put an instruction file into a conversation.
 _INSTRUCTIONS = re.compile(
@@ -149,6 +149,15 @@ def _paths_in(use: ToolUse) -> Iterator[str]:
             yield from (path for part in commands if _WRITES.search(part) for path in part.split())
         elif len(value) < MAX_PATH and "\n" not in value:
             yield value
+
+
+def texts_in(value: Json | Mapping[str, Json]) -> Iterator[str]:
+    """Every text in the arguments of a tool."""
+    if isinstance(value, str):
+        yield value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from texts_in(one)
 
 
 def has_more_than(messages: Sequence[Message], saved: str) -> bool:

@@ -72,16 +72,11 @@ class Document:
 class IndexedDocument:
     """One document as ranking sees it."""
 
-    __slots__ = ("counts", "dates", "key", "kind", "length", "mtime_ns", "size", "usage", "vectors")
-
     def __init__(self, key: str, kind: int, mtime_ns: int, size: int) -> None:
         self.key, self.kind, self.mtime_ns, self.size = key, kind, mtime_ns, size
-        self.counts: dict[
-            int, int
-        ] = {}  # by a term's fingerprint: that in the body, plus IN_TITLE for each in the head
-        self.length = 0
+        self.counts: dict[int, int] = {}  # by fingerprint: that in the body, plus IN_TITLE for each in the head
+        self.length = self.usage = 0
         self.vectors: list[DocVector] = []
-        self.usage = 0
         self.dates: list[int] = []
 
 
@@ -146,17 +141,17 @@ def _passages_of(document: Document) -> list[str]:
     """The parts of the body that get a vector of their own: paragraphs joined up to a readable length."""
     if document.passages is not None:
         return document.passages
-    out: list[list[str]] = []
+    out: list[str] = []
     count = 0
-    for part in document.body.split("\n"):
+    for part in filter(str.strip, document.body.split("\n")):
         words = len(part.split())
-        if words and out and count + words <= PASSAGE_WORDS:
-            out[-1].append(part)
+        if out and count + words <= PASSAGE_WORDS:
+            out[-1] += f" {part}"
             count += words
-        elif words:
-            out.append([part])
+        else:
+            out.append(part)
             count = words
-    return [" ".join(parts) for parts in out]
+    return out
 
 
 def _count(document: IndexedDocument, found: list[int], step: int) -> None:
@@ -210,8 +205,6 @@ def day_of(seconds: float) -> int:
 
 class Question:
     """A message made ready for ranking. Made once, read by every segment."""
-
-    __slots__ = ("meaning_weight", "moment", "pairs", "terms", "text", "vector", "words")
 
     def __init__(self, text: str, encoder: Encoder, *, today: int | None = None) -> None:
         self.text = text[:MAX_CHARS]

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
 
     Stamp = tuple[int, int]  # of a document: its mtime in ns, size
-    Identity = tuple[int, int, int]  # of a file: its inode, mtime in ns, size
 
 OnProgress: TypeAlias = "Callable[[int, int], None]"  # how many documents of how many are done
 BASE_NAME = "recall.base"
@@ -62,13 +61,13 @@ class IndexStore:
         self.segments: list[Segment] = []  # the large one, then those of the journal
         self.gone: set[tuple[int, int]] = set()  # (segment, document) pairs that were replaced or deleted
         self._newest: dict[str, tuple[int, int]] = {}
-        self._mapped: Identity | None = None  # of the file whose bytes the large segment looks at
+        self._mapped: os.stat_result | None = None  # of the file whose bytes the large segment looks at
         self._is_torn = False  # whether the journal ends in something that is no segment
-        data, identity = _map(self._path(BASE_NAME))
+        data, status = _map(self._path(BASE_NAME))
         base = _segment(data)
         if base is None or base.identity != self.encoder.identity:
             return
-        self._mapped = identity
+        self._mapped = status
         self._take(base)
         journal, self._is_torn = _read(self._path(JOURNAL_NAME))
         seen: set[memoryview] = set()
@@ -164,14 +163,14 @@ class IndexStore:
 
     def _was_written_over(self) -> bool:
         """Whether the mapped file is no longer what was checked; memdir itself replaces files and changes none."""
-        if self._mapped is None:
-            return False
-        inode, *stamp = self._mapped
+        was = self._mapped
         try:
-            status = os.stat(self._path(BASE_NAME))
+            now = os.stat(self._path(BASE_NAME))
         except OSError:
             return False  # deleted or replaced: the bytes that are mapped stay
-        return status.st_ino == inode and [status.st_mtime_ns, status.st_size] != stamp
+        if was is None or now.st_ino != was.st_ino:
+            return False
+        return (now.st_mtime_ns, now.st_size) != (was.st_mtime_ns, was.st_size)
 
     def _take(self, segment: Segment) -> None:
         at = len(self.segments)
@@ -289,13 +288,11 @@ def _read(path: str) -> tuple[memoryview, bool]:
     """The journal's bytes, and whether something stands there that cannot be read, or is no journal for its size."""
     try:
         return memoryview(read_plain(path, max_bytes=MAX_JOURNAL_BYTES)), False
-    except FileNotFoundError:
-        return memoryview(b""), os.path.lexists(path)
     except OSError:
-        return memoryview(b""), True
+        return memoryview(b""), os.path.lexists(path)
 
 
-def _map(path: str) -> tuple[bytes | memoryview, Identity | None]:
+def _map(path: str) -> tuple[bytes | memoryview, os.stat_result | None]:
     """A file's bytes where they lie, and which file that is; no bytes when it is missing, empty or no plain file."""
     import mmap
 
@@ -304,8 +301,7 @@ def _map(path: str) -> tuple[bytes | memoryview, Identity | None]:
     except OSError:
         return b"", None
     try:
-        data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-        return data, (status.st_ino, status.st_mtime_ns, status.st_size)
+        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)), status
     except (OSError, ValueError):
         return b"", None
     finally:

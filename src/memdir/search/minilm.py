@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from functools import lru_cache
 from math import sqrt
 from zlib import crc32
 
@@ -112,7 +113,7 @@ class WordPiece:
 
     def __init__(self, vocabulary: list[str]) -> None:
         self._ids = {piece: at for at, piece in enumerate(vocabulary)}
-        self._cut: dict[str, list[int]] = {}
+        self._pieces = lru_cache(_CACHED_WORDS)(self._cut_up)
 
     def ids(self, text: str, limit: int) -> list[int]:
         """At most `limit` token ids, the two marks at the ends included."""
@@ -122,14 +123,6 @@ class WordPiece:
             if len(found) >= limit:
                 break
         return [*found[: limit - 1], self._ids[SEPARATE]]
-
-    def _pieces(self, word: str) -> list[int]:
-        known = self._cut.get(word)
-        if known is None:
-            if len(self._cut) >= _CACHED_WORDS:
-                self._cut.clear()
-            known = self._cut[word] = self._cut_up(word)
-        return known
 
     def _cut_up(self, word: str) -> list[int]:
         out: list[int] = []
@@ -147,14 +140,8 @@ class WordPiece:
 
 
 def _words(text: str) -> list[str]:
-    """Words and punctuation marks, each ideograph on its own."""
-    if text.isascii():
-        text = text.lower()
-    else:
-        text = "".join(
-            [char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) != "Mn"]
-        )
-    return "".join([_spaced(char) for char in text]).split()
+    """Words without their accents, and punctuation marks, each ideograph on its own."""
+    return "".join([_spaced(char) for char in unicodedata.normalize("NFD", text.lower())]).split()
 
 
 def _spaced(char: str) -> str:
@@ -167,4 +154,4 @@ def _spaced(char: str) -> str:
     kind = unicodedata.category(char)
     if kind.startswith("P") or (char.isascii() and kind.startswith("S")):
         return f" {char} "
-    return "" if kind in ("Cc", "Cf") or char in "\0\ufffd" else char
+    return "" if kind in ("Cc", "Cf", "Mn") or char in "\0\ufffd" else char

@@ -6,7 +6,6 @@ Serves memories, sessions, turns and facts alike. It orders and explains; whethe
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from math import cos, log, pi
 
 TYPE_CHECKING = False
@@ -54,19 +53,13 @@ class Candidate:
     """One document that might help, with everything that speaks for or against it."""
 
     def __init__(self, segment: Segment, number: int) -> None:
-        self.segment = segment
-        self.number = number
+        self.segment, self.number = segment, number
         self.key = segment.key(number)
         self.facts: Facts = segment.facts(number)
         self.matched: list[str] = []
-        self.word_score = 0.0
-        self.coverage = 0.0  # share of the question's term weight that the document holds
-        self.title_coverage = 0.0
-        self.rarest = 0.0
-        self.title_similarity = 0.0
-        self.whole_similarity = 0.0
-        self.similarity = 0.0  # the mean of both
-        self.score = 0.0
+        self.coverage = self.title_coverage = 0.0  # shares of the question's term weight that the document holds
+        self.title_similarity = self.whole_similarity = self.similarity = 0.0  # the last is the mean of both
+        self.word_score = self.rarest = self.score = 0.0
 
 
 class Ranking:
@@ -111,9 +104,7 @@ def rank(
         if question.vector is not None and candidate.facts.rows:
             _compare(candidate, question.vector, distances[at])
         ranking.candidates.append(candidate)
-    for segment in segments:
-        here = [candidate for candidate in ranking.candidates if candidate.segment is segment]
-        _add_coverage(segment, here, ranking.term_weights)
+    _add_coverage(ranking.candidates, ranking.term_weights)
     _add_up(ranking, question, ceiling, angle)
     return ranking
 
@@ -218,12 +209,10 @@ def _nearest(near: list[int]) -> Sequence[int]:
     """The rows with the nearest sign codes, and those as near as the last of them."""
     if len(near) <= NEAR_ROWS:
         return range(len(near))
-    if len(near) <= 2 * MANY:
-        last = sorted(near)[NEAR_ROWS - 1]
-        return [row for row, distance in enumerate(near) if distance <= last]
-    last = sorted(near[:: len(near) // MANY])[NEAR_ROWS - 1]  # not too near: so many rows are as near in a part
+    step = max(1, len(near) // MANY)
+    last = sorted(near[::step])[NEAR_ROWS - 1]  # not too near: so many rows are as near in a part
     some = [row for row, distance in enumerate(near) if distance <= last]
-    return sorted(some, key=near.__getitem__)[:NEAR_ROWS]
+    return some if step == 1 else sorted(some, key=near.__getitem__)[:NEAR_ROWS]
 
 
 def _best(
@@ -258,19 +247,17 @@ def _compare(candidate: Candidate, asked: QueryVector, near: list[int]) -> None:
     candidate.similarity = (candidate.title_similarity + candidate.whole_similarity) / 2
 
 
-def _add_coverage(segment: Segment, candidates: list[Candidate], weights: dict[str, float]) -> None:
-    """Which of the terms the candidates of a segment hold, and what share of the question's weight they are."""
+def _add_coverage(candidates: list[Candidate], weights: dict[str, float]) -> None:
+    """Which of the terms the candidates hold, and what share of the question's weight they are."""
     total = sum(weights.values()) or 1.0
-    for term, weight in weights.items():
-        docs, counts = segment.postings(term)
-        last = len(docs)
-        for candidate in candidates if last else ():
-            at = bisect_left(docs, candidate.number)
-            if at < last and docs[at] == candidate.number:
+    for candidate in candidates:
+        for term, weight in weights.items():
+            held = candidate.segment.counts(term, candidate.number)
+            if held is not None:
                 candidate.matched.append(term)
                 candidate.coverage += weight / total
                 candidate.rarest = max(candidate.rarest, weight)
-                candidate.title_coverage += weight / total if counts[2 * at] else 0.0
+                candidate.title_coverage += weight / total if held[0] else 0.0
 
 
 def _add_up(ranking: Ranking, question: Question, ceiling: float, angle: float) -> None:
@@ -310,8 +297,8 @@ def _alike(one: Candidate, other: Candidate, angle: float) -> float:
     """How near two memories are, by the signs of their last parts."""
     if not _is_claim(one.facts) or not _is_claim(other.facts):
         return 0.0
-    mine, theirs = one.facts.first_row + one.facts.rows - 1, other.facts.first_row + other.facts.rows - 1
-    return cos(angle * (one.segment.codes()[mine] ^ other.segment.codes()[theirs]).bit_count())
+    mine, theirs = (it.segment.codes()[it.facts.first_row + it.facts.rows - 1] for it in (one, other))
+    return cos(angle * (mine ^ theirs).bit_count())
 
 
 def _is_claim(facts: Facts) -> bool:

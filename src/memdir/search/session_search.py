@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 
 from memdir.disk.plain_file import open_plain
@@ -22,7 +21,7 @@ from memdir.search.memory_search import MIN_SIMILARITY, count_words, snippet, wo
 from memdir.search.ranking import Candidate
 from memdir.search.segment import kept_stamp
 from memdir.store.scan import walk
-from memdir.transcript.message import Message
+from memdir.transcript.message import Message, said_at
 from memdir.transcript.sources.source import OwnSessions, SessionRef, TranscriptSource
 
 TYPE_CHECKING = False
@@ -178,18 +177,14 @@ def _turns_of(ref: SessionRef, source: TranscriptSource, start: int) -> Iterator
             if before is not None:
                 yield before
             texts = [message.text[:MAX_TURN_CHARACTERS] for message in turn]
-            stamp = _nanoseconds(turn[0].timestamp, ref.modified)
-            before = _ended(Document(f"{ref.id}#{place}", mtime_ns=stamp), texts, place)
+            stamp = int((said_at(turn[0]) or ref.modified) * 1e9)
+            body = "\n".join(texts)
+            before = Document(f"{ref.id}#{place}", passages=texts, body=body, mtime_ns=stamp, size=place)
     except DiskError:  # the next search goes on from there
         return
     if before is not None:
         before.size = ref.size
         yield before
-
-
-def _ended(turn: Document, texts: list[str], end: int) -> Document:
-    turn.passages, turn.body, turn.size = texts, "\n".join(texts), end
-    return turn
 
 
 def _read(path: str) -> tuple[str, tuple[int, int] | None]:
@@ -201,10 +196,3 @@ def _read(path: str) -> tuple[str, tuple[int, int] | None]:
     except OSError:
         return "", None
     return data.decode("utf-8", "replace"), (status.st_mtime_ns, status.st_size)
-
-
-def _nanoseconds(moment: str, otherwise: float) -> int:
-    try:
-        return int(datetime.fromisoformat(moment).timestamp() * 1e9)
-    except (ValueError, OverflowError):
-        return int(otherwise * 1e9)

@@ -28,12 +28,8 @@ NANOSECONDS_A_DAY = 86_400 * 10**9
 class Moment:
     """The day that is meant, how many days off is still near, and the words that name it."""
 
-    __slots__ = ("day", "slack", "words")
-
     def __init__(self, day: int, slack: float, words: Sequence[str]) -> None:
-        self.day = day
-        self.slack = slack
-        self.words = words
+        self.day, self.slack, self.words = day, slack, words
 
     def nearness(self, facts: Facts) -> float:
         """1 for a document of that day, or one that names it; falling to 0 around it."""

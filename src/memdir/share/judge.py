@@ -57,19 +57,12 @@ def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
     return None
 
 
-@dataclass(frozen=True)
-class LocalText:
-    """A file of the team's directory."""
-
-    data: bytes
-    saved: float  # seconds since the epoch
-
-
 @dataclass
 class LocalTexts:
-    """What lies there by key, and what is there and cannot be given to others."""
+    """What lies in the team's directory by key, when it was saved, and what cannot be given to others."""
 
-    texts: dict[str, LocalText] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    saved: dict[str, float] = field(default_factory=dict)  # seconds since the epoch
     left_out: dict[str, NotShared] = field(default_factory=dict)
 
     def stands(self, key: str) -> bool:
@@ -84,7 +77,7 @@ def read_local(root: str, caps: TeamCaps) -> LocalTexts:
         try:
             if key in found.texts:
                 raise PathEscape("another file has the same name in another spelling", remedy="Rename one of them")
-            found.texts[key] = _read(root, path, caps)
+            found.texts[key], found.saved[key] = _read(root, path, caps)
         except FileNotFoundError:
             continue  # deleted at this moment
         except PathEscape as error:
@@ -105,10 +98,10 @@ def spell_alike(root: str) -> None:
                 os.rename(os.path.join(held, name), os.path.join(held, nfc(name)))
 
 
-def _read(root: str, path: str, caps: TeamCaps) -> LocalText:
+def _read(root: str, path: str, caps: TeamCaps) -> tuple[bytes, float]:
     folder, _, name = path.rpartition("/")
     with held_folder(root, folder) as held:
         data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)
     if status.st_nlink != 1:
         raise PathEscape("it has a second name (a hard link)", remedy="Put a copy in its place")
-    return LocalText(data, status.st_mtime)
+    return data, status.st_mtime

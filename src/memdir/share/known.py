@@ -42,6 +42,7 @@ class KnownTeam:
     place: Place
     remote: str
     revision: str = ""
+    team: str = ""  # its name, as the remote tells it
     synced: float = 0.0
     seen: dict[str, SeenMemory] = field(default_factory=dict)
     strays: dict[str, str] = field(default_factory=dict)  # digests of what lies here and this does not know, at first
@@ -54,7 +55,7 @@ class KnownTeam:
         known = KnownTeam(place, remote)
         if not isinstance(found, dict) or found.get("remote") != remote or not isinstance(found.get("memories"), dict):
             return known
-        known.revision = _text(found.get("revision"))
+        known.revision, known.team = _text(found.get("revision")), _text(found.get("team"))
         known.synced = moment(found.get("synced"))
         waiting = found.get("purged")
         known.purged = [one for one in waiting if isinstance(one, str)] if isinstance(waiting, list) else []
@@ -68,6 +69,7 @@ class KnownTeam:
         told = {
             "remote": self.remote,
             "revision": self.revision,
+            "team": self.team,
             "synced": self.synced,
             "purged": self.purged,
             "memories": {key: _told(one) for key, one in sorted(self.seen.items())},

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from memdir.store.shared import told_member
 
 Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "disk"]  # the memory itself
-Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict"]
+Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict", "purged"]
 _MAX_SECONDS = 1e11  # thousands of years from now
 GONE = ""  # the digest of what was deleted
 HEX = frozenset("0123456789abcdef")
@@ -122,6 +122,7 @@ class PushResult:
     accepted: Mapping[str, Version] = field(default_factory=dict)
     refused: Mapping[str, Reason] = field(default_factory=dict)
     revision: str = ""  # empty where others changed something in between: a pull tells
+    told: Mapping[str, str] = field(default_factory=dict)  # why, in words, where more is known
 
 
 class Remote(Protocol):

@@ -47,6 +47,7 @@ class SyncReport:
     """What a sync did, or would do."""
 
     remote: str
+    team: str = ""  # its name, where a remote has one
     taken: list[str] = field(default_factory=list)  # changed here because somebody else changed them
     deleted: list[str] = field(default_factory=list)  # gone here because somebody else deleted them
     sent: list[str] = field(default_factory=list)
@@ -90,16 +91,25 @@ class Sync:
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
                 if not pushes_only:
-                    self._ask_for_proposals()
+                    self._ask_more(known)
             except RemoteError as error:
                 report.reason, report.problem = error.kind, str(error)
             finally:
                 self.remote.close()
             self._purge(known, report, is_dry=is_dry)
-            report.waiting = list(self._changes(known, read_local(self.store.root, self.caps), report))
-            report.proposals = proposals_noted(place)
+            self._look(known, report)
         self._tell(report)
         return report
+
+    def _look(self, known: KnownTeam, report: SyncReport) -> None:
+        """What waits, and what cannot be given to others."""
+        local = self._local()
+        report.waiting = list(self._changes(known, local, report))
+        report.left_out.update(local.left_out)
+        report.proposals, report.team = proposals_noted(self.store.place), known.team
+
+    def _local(self) -> LocalTexts:
+        return read_local(self.store.root, self.caps)
 
     def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
         if not is_dry:
@@ -118,38 +128,35 @@ class Sync:
                 known.revision = ""  # a pull by the note told nothing of it: all is looked at once more
         report.reason = report.reason or "conflict"
 
-    def _ask_for_proposals(self) -> None:
-        """Note how many wait, where a remote has such: a session's start tells it without asking anybody."""
+    def _ask_more(self, known: KnownTeam) -> None:
+        """Note what a hub tells beside the memories: its team's name, and how many proposals wait, so that the start of
+        a session can tell it without asking anybody."""
         ask = getattr(self.remote, "proposals", None)
         waiting = len(ask(with_texts=False)) if ask is not None else 0
+        if not known.team and known.synced and (name := getattr(self.remote, "team_name", str)()):
+            known.team = name
+            known.save()
         if waiting != proposals_noted(self.store.place):
             write_bytes_atomic(self.store.place.proposals_of_team, str(waiting).encode("ascii"), durably=False)
 
-    def status(self) -> tuple[SyncReport, float]:
-        """What waits and what does not travel and why, as far as this machine knows; and when the last sync was."""
+    def status(self) -> tuple[SyncReport, KnownTeam]:
+        """What waits and what does not travel and why, as far as this machine knows; and what it knows."""
         report, known = SyncReport(self.name), KnownTeam.load(self.store.place, self.name)
-        local = read_local(self.store.root, self.caps)
-        report.waiting = list(self._changes(known, local, report))
-        report.left_out.update(local.left_out)
-        report.proposals = proposals_noted(self.store.place)
+        self._look(known, report)
         for key, one in known.seen.items():
             if one.refused:
                 report.left_out.setdefault(key, NotShared(harmless_name(key), one.refused, "it was not taken in"))
-        return report, known.synced
-
-    def revision(self) -> str:
-        """The remote's own word for what is known of it."""
-        return KnownTeam.load(self.store.place, self.name).revision
+        return report, known
 
     # What others changed
 
     def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        local = read_local(self.store.root, self.caps)
+        local = self._local()
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
         unheard = () if known.synced else local.texts.keys() - known.seen.keys()  # at first, or with the note lost
-        known.strays = {key: digest_of(local.texts[key].data) for key in unheard}
+        known.strays = {key: digest_of(local.texts[key]) for key in unheard}
         delta = self.remote.pull(known.manifest())
         report.problem = report.problem or delta.told
         if is_dry:
@@ -185,7 +192,7 @@ class Sync:
     def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""
         wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
-        room = Room(self.caps, {key: len(text.data) for key, text in local.texts.items()})
+        room = Room(self.caps, {key: len(text) for key, text in local.texts.items()})
         for key in sorted(delta.versions.keys() - wanted.keys()):
             version, data = delta.versions[key], delta.texts.get(key, b"")
             unread = delta.refused.get(key)
@@ -207,13 +214,20 @@ class Sync:
         return self._no_place(key, reason) if reason else fault
 
     def _no_place(self, key: str, reason: Reason) -> NotShared:
-        told, remedy = "it has a name that is refused here", ""
-        if reason == "too_large":
-            told = "it is larger than a shared memory may be"
-        elif reason == "cap":
+        if reason == "cap":
             told = f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here"
-            remedy = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
-        return NotShared(harmless_name(key), reason, told, remedy)
+            return NotShared(
+                harmless_name(key),
+                reason,
+                told,
+                "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`",
+            )
+        told = (
+            "it is larger than a shared memory may be"
+            if reason == "too_large"
+            else "it has a name that is refused here"
+        )
+        return NotShared(harmless_name(key), reason, told)
 
     def _take(
         self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
@@ -279,7 +293,7 @@ class Sync:
 
     def _would_take(self, delta: Delta, local: LocalTexts, report: SyncReport) -> None:
         for key, version in delta.versions.items():
-            ours = digest_of(local.texts[key].data) if key in local.texts else GONE
+            ours = digest_of(local.texts[key]) if key in local.texts else GONE
             if ours != version.digest:
                 (report.deleted if version.is_gone else report.taken).append(key)
 
@@ -307,7 +321,7 @@ class Sync:
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
         if not missing:
             return []
-        there = {digest_of(text.data) for key, text in local.texts.items() if key not in known.seen}
+        there = {digest_of(text) for key, text in local.texts.items() if key not in known.seen}
         sources = self._deleted_by(missing)
         meant = {key for key in missing if known.digest(key) in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
         unmeant = [key for key in missing if key not in meant]  # neither renamed nor deleted by anybody's word
@@ -335,9 +349,9 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = read_local(self.store.root, self.caps)
+        local = self._local()
         if not is_dry and self._give_other_names(known, local, report):
-            local = read_local(self.store.root, self.caps)
+            local = self._local()
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
@@ -363,7 +377,7 @@ class Sync:
         if clashes:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
-                    data = local.texts[key].data
+                    data = local.texts[key]
                     with _faults_to(report, key):
                         self._write(change, _other_name(key, digest_of(data)), data, None)
                         change.delete(key)
@@ -374,20 +388,20 @@ class Sync:
         now = self.clock()
         if data is None:
             return Version(GONE, self.member, now)
-        return Version(digest_of(data), self.member, min(local.texts[key].saved, now))
+        return Version(digest_of(data), self.member, min(local.saved[key], now))
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
         living = [key for key, one in known.seen.items() if not one.there.is_gone]
-        room = Room(self.caps, {key: len(local.texts[key].data) if key in local.texts else 0 for key in living})
+        room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
         changes: dict[str, bytes | None] = {}
         unseen = {key for key, one in known.seen.items() if one.offered}  # neither written over nor deleted
         for key, text in local.texts.items():
-            if digest_of(text.data) == known.digest(key) or key in unseen:
+            if digest_of(text) == known.digest(key) or key in unseen:
                 continue
-            fault = self._fault_of(key, text.data, room)
+            fault = self._fault_of(key, text, room)
             if fault is None:
-                changes[key] = text.data
+                changes[key] = text
             else:
                 self._leave_out(key, fault, report, way="push")
         lost = unseen.union(self._lost(known, local))
@@ -400,7 +414,7 @@ class Sync:
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
             if reason != "conflict":
-                report.left_out[key] = NotShared(key, reason, "the remote did not take it")
+                report.left_out[key] = NotShared(key, reason, result.told.get(key, "the remote did not take it"))
         known.revision = result.revision
         known.save()
         self._list_in_index(result.accepted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, write_exported
@@ -11,19 +12,17 @@ from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key, is_index
 from memdir.errors import ImportRefused, MemoryNotFound, PathEscape, SecretRefused
 from memdir.store.guard import GUARD_FIELD
+from memdir.store.history import Origin
 from memdir.store.scan import MAX_MEMORY_BYTES, most_bytes, too_large, walk
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name
+from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 from memdir.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from zipfile import ZipFile, ZipInfo
-
-    from memdir.store.history import Origin
-    from memdir.store.store import ChangeSet, MemoryStore
+    from zipfile import ZipInfo
 
 MAX_FILES = 20_000  # more memories than any store we have seen
 MAX_TOTAL_BYTES = 512 << 20
@@ -161,7 +160,8 @@ def _from_zip(source: str) -> Iterator[tuple[str, bytes]]:
             _check_members(source, members)
             for member in members:
                 key = member.filename.removeprefix("memory/")  # everything else must be a safe key
-                yield key, _read_member(archive, member, source)
+                with archive.open(member) as file:  # which gives no more than its directory says
+                    yield key, file.read(MAX_MEMORY_BYTES + 1)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise ImportRefused(
             f"{source} cannot be read as a zip file: {error}", remedy="Pack it again, without a password"
@@ -196,14 +196,6 @@ def _check_limits(source: str, files: int, total: int) -> None:
             f"{source} is over a limit: {MAX_FILES:,} files, {MAX_TOTAL_BYTES:,} bytes in all",
             remedy="Import it in parts",
         )
-
-
-def _read_member(archive: ZipFile, member: ZipInfo, source: str) -> bytes:
-    with archive.open(member) as file:
-        data = file.read(min(member.file_size, MAX_MEMORY_BYTES) + 1)
-    if len(data) > member.file_size:  # the directory lied about the size
-        raise ImportRefused(f"{harmless_name(member.filename)} in {source} is larger than it claims")
-    return data
 
 
 def _to_export(store: MemoryStore, result: Exported) -> Iterator[tuple[str, bytes, int]]:

@@ -67,8 +67,6 @@ def deletion_in(data: bytes) -> str | None:
 def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tuple[str, ...]]:
     """The memory that a model meant, and what was repaired about it. BadMemoryFile where that is not plain; what was
     wrong with the file `before` already is not the model's fault."""
-    if not data.strip():
-        raise BadMemoryFile(f"{key} would be empty", remedy=f"{HOW_TO_DELETE}. {FORM}")
     text = data.decode("utf-8", "surrogateescape")
     _refuse_deletion(key, text)
     repaired: list[str] = []

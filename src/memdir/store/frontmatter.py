@@ -89,11 +89,11 @@ def read_fields(block: bytes, newline: bytes = b"\n") -> dict[str, str]:
     return fields
 
 
-def read_unclosed(data: bytes, key: str) -> dict[str, str]:
-    """What the head of a file says of one key, in any case, where a frontmatter was begun and is never closed."""
+def read_unclosed(data: bytes) -> dict[str, str]:
+    """The mark of trust, in any case, in a file whose frontmatter is never closed: it holds where nothing else does."""
     if not data.removeprefix(BOM).startswith(FENCE):
         return {}
-    return {name: value for name, value in read_fields(data, newline_of(data)).items() if name.lower() == key}
+    return {name: value for name, value in read_fields(data, newline_of(data)).items() if name.lower() == TRUST_FIELD}
 
 
 def find_simple_block(data: bytes) -> bytes | None:

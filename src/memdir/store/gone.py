@@ -6,20 +6,16 @@ It is read from the history and kept nowhere else: what a person forgot leaves n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from memdir.disk.git import object_id
 from memdir.disk.safe_path import is_index
 from memdir.errors import HistoryError
+from memdir.store.history import Commit, FileChange, History
 from memdir.store.topic import Topic
 from memdir.text.sentences import sentences_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from memdir.store.history import Commit, FileChange, History
 
 LEARNING = ("extract", "dream")  # sources of changes that forks make
 GOING_BACK = ("undo", "restore")  # and of those that take one back

@@ -35,8 +35,6 @@ FORM = "Write it as: guard: warn shell(git push --force); the first word is warn
 class Guard:
     """What is checked before a tool runs, and whether a breach is told or refused."""
 
-    __slots__ = ("action", "pattern", "tool")
-
     def __init__(self, action: str, tool: str, pattern: str) -> None:
         self.action = action
         self.tool = tool
@@ -151,8 +149,6 @@ def any_guard(roots: Iterable[str]) -> bool:
 
 class ProposedGuard:
     """A rule that was said again, and so was broken: a guard that a person may want to set."""
-
-    __slots__ = ("guard", "key", "scope", "times")
 
     def __init__(self, key: str, scope: str, guard: Guard, times: int) -> None:
         self.key = key

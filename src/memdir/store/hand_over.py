@@ -52,15 +52,18 @@ def is_written_here(team: MemoryStore, key: str) -> bool:
 
 
 def unshare_memories(store: MemoryStore, keys: Sequence[str], *, others: Mapping[str, str]) -> list[str]:
-    """Take memories out of the team's directory into the project's own, all or none; with the next sync they go for the
-    team. What somebody else wrote (`others`: by whom) keeps saying so. Gives their keys."""
+    """Take memories out of the team's directory into the project's own; with the next sync they go for the team. What
+    somebody else wrote (`others`: by whom) keeps saying so, and is a change of its own. Gives their keys."""
     texts: dict[str, bytes] = {}
+    of_whom: dict[str | None, dict[str, str]] = {}
     for key in keys:
+        of_whom.setdefault(others.get(key), {})[TEAM_PREFIX + key] = key
         topic = store.read(TEAM_PREFIX + key).topic
         texts[TEAM_PREFIX + key] = (with_trust(topic, Trust.TEAM) if key in others else topic).data
-    origin = Origin(UNSHARED, trust="team") if others else Origin("cli", trust="user")
-    by = {"By": ", ".join(sorted(set(others.values())))} if others else {}
-    moved = _handed_over(store, {TEAM_PREFIX + key: key for key in keys}, texts, origin, "unshare", **by)
+    moved: dict[str, str] = {}
+    for who, wanted in of_whom.items():
+        origin = Origin("cli", trust="user") if who is None else Origin(UNSHARED, trust="team")
+        moved |= _handed_over(store, wanted, texts, origin, "unshare", **({"By": who} if who else {}))
     return [moved[TEAM_PREFIX + key] for key in keys]
 
 

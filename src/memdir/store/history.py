@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import delete_file, disk_error
@@ -16,14 +17,10 @@ from memdir.disk.git import MANY_BLOBS, Git, object_id, read_batch, read_object,
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
-from memdir.store.last_commit import LastCommit, load_last_commit, look_of
+from memdir.layout import Place
+from memdir.store.journal import names_in
+from memdir.store.last_commit import LastCommit, load_last_commit, look_of, time_of
 from memdir.store.scan import MAX_FILE_BYTES, is_nameable, status_of, walk
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from memdir.layout import Place
 
 MOMENT = "Moment"  # when a change was made or, of what was learned, when it was said; in seconds
 _LINES = (
@@ -191,8 +188,8 @@ class History:
         table = self._recorded()
         looks = dict(table.looks)
         on_disk = dict(self._files())
-        changed = [path for path, status in on_disk.items() if not self._is_recorded(table, path, status)]
-        changed = [path for path in changed if is_nameable(path)]
+        unlike = [path for path, status in on_disk.items() if not self._is_recorded(table, path, status)]
+        changed = [path for path in unlike if is_nameable(path)]
         gone = [path for path in table.files if path not in on_disk and not self._stands(path)]
         if table.head and table.looks != looks:
             self._save(table)
@@ -225,7 +222,7 @@ class History:
             return False
         self.write_trees(trees)
         text = message.encode("utf-8", "replace")
-        since_ns = self._journal_time_ns()
+        since_ns = time_of(self._place.journal)  # nothing is written before it is there
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
         self._note_looks(after, wanted)
         self._save(after)
@@ -356,13 +353,6 @@ class History:
             return None, ""
         return data, look_of(status)
 
-    def _journal_time_ns(self) -> int:
-        """When this change set began, by the file system's clock: nothing is written before the journal is there."""
-        try:
-            return os.stat(self._place.journal).st_mtime_ns
-        except OSError:
-            return 0
-
     def log(self, *paths: str, limit: int | None = None, since: str = "") -> list[Commit]:
         """Commits newest first, all or those that touched one of `paths`, or that came after the commit `since`."""
         head = self.head()
@@ -440,11 +430,7 @@ class History:
 
     def _pack_if_many(self, head: str) -> None:
         sample = os.path.join(self.git.objects, _LOOSE_SAMPLE)
-        try:
-            crowded = len(os.listdir(sample)) >= LOOSE_LIMIT
-        except FileNotFoundError:
-            return
-        if crowded and self.is_readable:
+        if len(names_in(sample)) >= LOOSE_LIMIT and self.is_readable:
             self.git.pack(head)
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
-from memdir.disk.folder_mark import folder_mark, number_in
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.plain_file import read_plain
 from memdir.disk.plain_json import decode
@@ -34,6 +34,9 @@ MAX_GIT_SECONDS = 5.0  # the first commit of a giant history is not worth a long
 MAX_REMOTES = 64  # or a stranger's configuration makes a record that is too long to be read again
 MAX_REMOTE_CHARACTERS = 2048
 MAX_ROOT_COMMITS = 8  # a repository stitched from several has several roots; more tell nothing new
+_AT_FDCWD = -100
+_NO_AUTOMOUNT = _WANT_BIRTH = 0x800
+_STATX = ((0, 4), (80, 8), (88, 4))  # of `struct statx`, place and size: what was given, seconds, nanoseconds
 
 
 class Identity:
@@ -81,7 +84,8 @@ class StoreRecord:
         """Whether its project is no longer where it was: nothing stands there, or something that is no repository."""
         if not os.path.isdir(self.identity.root):
             return True
-        return bool(self.identity.root_commits) and not _looks_like_repository(self.identity.root)
+        is_repository = any(os.path.lexists(os.path.join(self.identity.root, name)) for name in (".git", "HEAD"))
+        return bool(self.identity.root_commits) and not is_repository
 
     @property
     def is_empty(self) -> bool:
@@ -155,7 +159,7 @@ def _is_settled(known: Identity | None, root: str) -> bool:
     if known is None or known.root != root or not (known.root_commits or not os.path.isdir(os.path.join(root, ".git"))):
         return False
     try:
-        return number_in(known.mark) == str(os.stat(root).st_ino)
+        return known.mark.partition("-")[0] == str(os.stat(root).st_ino)
     except OSError:
         return True
 
@@ -298,9 +302,27 @@ def _begun_adoption(layout: Layout) -> StoreRecord | None:
     return None
 
 
-def _looks_like_repository(root: str) -> bool:
-    """Whether a project may still stand there: enough to leave its store alone, not to believe anything of it."""
-    return os.path.lexists(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, "HEAD"))
+def folder_mark(path: str) -> str:
+    """What stays with a folder that is renamed or moved on its disk: its number there, which the disk gives again to
+    the next one, and when it was made; empty where the system does not tell."""
+    try:
+        status = os.stat(path)
+        birth = _birth_on_linux(path) if sys.platform.startswith("linux") else getattr(status, "st_birthtime", 0)
+    except (OSError, ValueError, AttributeError):  # AttributeError: a C library without it
+        return ""
+    return f"{status.st_ino}-{birth}" if birth else ""
+
+
+def _birth_on_linux(path: str) -> int:
+    """Python asks Linux for no time of birth, so the C library is asked."""
+    import ctypes
+
+    answer = bytearray(256)
+    asked = (ctypes.c_int(_AT_FDCWD), os.fsencode(path), ctypes.c_int(_NO_AUTOMOUNT), ctypes.c_uint(_WANT_BIRTH))
+    if ctypes.CDLL(None).statx(*asked, (ctypes.c_char * len(answer)).from_buffer(answer)) != 0:
+        return 0
+    given, seconds, nanos = (int.from_bytes(answer[at : at + size], sys.byteorder) for at, size in _STATX)
+    return seconds * 10**9 + nanos if given & _WANT_BIRTH else 0
 
 
 def plain_remote(url: str) -> str:

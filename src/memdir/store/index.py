@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable, Iterable
 
 from memdir.disk.safe_path import is_key
 from memdir.store.frontmatter import line_ending_of
@@ -11,10 +12,6 @@ from memdir.store.merge import merge_bytes
 from memdir.text.lookalikes import defused
 from memdir.text.printable import one_line
 from memdir.text.words import cut_at_word
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 MAX_LINES = 200  # what a model reads of an index before it costs more than it tells
 MAX_BYTES = 25_000
@@ -160,8 +157,6 @@ def with_edits(
 class _Sheet:
     """The lines of an index on their way into a new one."""
 
-    __slots__ = ("_has_gap", "_is_living", "_seen", "lines")
-
     def __init__(self, is_living: Callable[[str], bool]) -> None:
         self.lines: list[bytes] = []
         self._is_living = is_living
@@ -210,8 +205,6 @@ def merge_index(base: bytes, ours: bytes, theirs: bytes) -> bytes:
 class LoadedIndex:
     """An index as a model gets it: within both limits, with a warning where something was cut (S8)."""
 
-    __slots__ = ("bytes_cut", "line_count", "lines_cut", "size_bytes", "text")
-
     def __init__(self, text: str, *, line_count: int, size_bytes: int, lines_cut: bool, bytes_cut: bool) -> None:
         self.text = text
         self.line_count = line_count
@@ -228,7 +221,8 @@ def load_index(data: bytes) -> LoadedIndex:
     kept = b"".join(lines[:MAX_LINES])
     bytes_cut = len(kept) > MAX_BYTES
     if bytes_cut:
-        kept = _cut_bytes(kept)
+        at = max(kept.rfind(b"\n", 0, MAX_BYTES), kept.rfind(b"\r", 0, MAX_BYTES))
+        kept = kept[: at + 1] or kept[:MAX_BYTES].decode("utf-8", "ignore").encode()  # one endless line
     text = kept.decode("utf-8", "replace")
     if lines_cut or bytes_cut:
         text = text.rstrip("\r\n") + "\n\n" + _warning(len(lines), len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
@@ -238,18 +232,6 @@ def load_index(data: bytes) -> LoadedIndex:
 def _is_loaded(line: bytes) -> bool:
     entry = parse_entry(line)
     return entry is None or is_key(posixpath.normpath(entry.key), index_allowed=True)
-
-
-def _cut_bytes(data: bytes) -> bytes:
-    cut = data[:MAX_BYTES]
-    at = max(cut.rfind(b"\n"), cut.rfind(b"\r"))
-    if at >= 0:
-        return cut[: at + 1]
-    # One endless line: stop before the character that does not fit.
-    end = MAX_BYTES
-    while end > MAX_BYTES - 4 and data[end] & 0xC0 == 0x80:
-        end -= 1
-    return data[:end]
 
 
 def _warning(lines: int, size: int, *, lines_cut: bool, bytes_cut: bool) -> str:

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 
 from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memdir.layout import Place
+from memdir.layout import Place
 
 _MAGIC = b"memdir-journal 2\n"
 _MARK = b" "  # the last byte of the magic once every file is in place: one byte is written whole or not at all
@@ -45,8 +44,6 @@ class Operation:
 
 class Journal:
     """A change set on its way to disk, or (`found`) paths that somebody else changed, on their way into the history."""
-
-    __slots__ = ("found", "is_on_disk", "message", "operations")
 
     def __init__(self, message: str, operations: list[Operation], *, found: tuple[str, ...] = ()) -> None:
         self.message = message
@@ -117,18 +114,20 @@ def mark_on_disk(path: str) -> None:
 
 def set_aside(path: str, now: float, *, beside: str = "") -> str:
     """Move something of ours that cannot be used out of the way, never deleting it; returns where it is now."""
-    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(max(now, 0)))
-    aside = f"{beside or path}{_DAMAGED}{moment}"
-    number = 1
-    while os.path.lexists(aside):
-        number += 1
-        aside = f"{beside or path}{_DAMAGED}{moment}-{number}"
+    aside = dated(now, lambda moment: f"{beside or path}{_DAMAGED}{moment}")
     try:
         os.rename(path, aside)
     except OSError as error:
         raise disk_error(error, "set aside", path) from error
     flush_folder(os.path.dirname(path))
     return aside
+
+
+def dated(now: float, named: Callable[[str], str]) -> str:
+    """A path named after a moment at which nothing stands yet: another one of the same second gets a number."""
+    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(max(now, 0)))
+    paths = (named(moment if number == 1 else f"{moment}-{number}") for number in count(1))
+    return next(path for path in paths if not os.path.lexists(path))
 
 
 def is_waiting(place: Place) -> bool:

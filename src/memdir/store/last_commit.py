@@ -7,15 +7,12 @@ Derived, and our own note of the last commit: a table that is missing, damaged o
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.git import is_object_id
 from memdir.disk.plain_file import read_if_plain
 from memdir.store.journal import digest_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MAGIC = b"memdir-recorded 1"
 _MAX_BYTES = 64 << 20  # half a million files
@@ -23,8 +20,6 @@ _MAX_BYTES = 64 << 20  # half a million files
 
 class LastCommit:
     """The files of one commit: the name of each content, and the look of its file ("" when it has to be read)."""
-
-    __slots__ = ("files", "head", "looks", "saved_ns", "tree")
 
     def __init__(self, head: str, tree: str, files: dict[str, str]) -> None:
         self.head = head
@@ -41,8 +36,8 @@ class LastCommit:
         """The table with other contents ("": no file). A file that becomes a folder, or the reverse, goes."""
         after = LastCommit("", "", {path: name for path, name in self.files.items() if path not in names})
         written = {path: name for path, name in names.items() if name}
-        folders = {path[:at] for path in written for at, character in enumerate(path) if character == "/"}
-        for path in [path for path in after.files if path in folders or _has_part_in(path, written)]:
+        folders = {folder for path in written for folder in _folders_of(path)}
+        for path in [path for path in after.files if path in folders or any(map(written.get, _folders_of(path)))]:
             del after.files[path]
         after.looks = {path: look for path, look in self.looks.items() if path in after.files}
         after.files |= written
@@ -56,11 +51,11 @@ class LastCommit:
         ]
         body = b"\0".join([f"{self.head} {self.tree}".encode("ascii"), *rows])
         write_bytes_atomic(path, b"\n".join((_MAGIC, digest_of(body), body)))
-        self.saved_ns = _time_of(path)
+        self.saved_ns = time_of(path)
 
 
-def _has_part_in(path: str, files: Mapping[str, str]) -> bool:
-    return "/" in path and any(path[:at] in files for at, character in enumerate(path) if character == "/")
+def _folders_of(path: str) -> list[str]:
+    return [path[:at] for at, character in enumerate(path) if character == "/"]
 
 
 def look_of(status: os.stat_result) -> str:
@@ -85,11 +80,12 @@ def load_last_commit(path: str) -> LastCommit | None:
         table.files[os.fsdecode(file)] = name
         if look:
             table.looks[os.fsdecode(file)] = look
-    table.saved_ns = _time_of(path)
+    table.saved_ns = time_of(path)
     return table
 
 
-def _time_of(path: str) -> int:
+def time_of(path: str) -> int:
+    """When a file was written, in nanoseconds by the file system's clock; 0 where there is none."""
     try:
         return os.lstat(path).st_mtime_ns
     except OSError:

@@ -16,7 +16,7 @@ from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.store.gone import GOING_BACK, is_memory_path, sentences_in
 from memdir.store.history import PULLED, Commit
 from memdir.store.log_lines import log_day
-from memdir.store.move import MOVED
+from memdir.store.move import moves_of
 from memdir.store.shared import author_of
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
@@ -157,7 +157,8 @@ def trace_origins(
     of time. What was moved from a directory that is not among them is followed there, too."""
     logs = {name: side.store.history.log()[::-1] for name, side in sides.items()}
     known = dict(sides)
-    for name in {name for log in logs.values() for commit in log for name, _ in _moves(commit).values()} - known.keys():
+    moved_from = {name for log in logs.values() for commit in log for name, _ in moves_of(commit).values()}
+    for name in moved_from - known.keys():
         store = opener(name)
         if store is not None and store.history.is_readable:
             known[name], logs[name] = FileOrigins(store), store.history.log()[::-1]
@@ -166,7 +167,7 @@ def trace_origins(
     for done, (_, name, commit, told) in enumerate(heapq.merge(*changes, key=lambda one: one[0])):
         if on_progress is not None:
             on_progress(done, total)
-        moved = {path: known[side].said_in(key) for path, (side, key) in _moves(commit).items() if side in known}
+        moved = {path: known[side].said_in(key) for path, (side, key) in moves_of(commit).items() if side in known}
         known[name].take(commit, told, moved)
 
 
@@ -178,10 +179,3 @@ def _changes(
     for commit, files in side.store.history.with_texts(log, is_memory_path):
         last = max(last, commit.time)  # a clock that went back
         yield last, name, commit, {file.path: sentences_told(after, file.path) for file, _, after in files}
-
-
-def _moves(commit: Commit) -> dict[str, tuple[str, str]]:
-    """The files that a change brought from another directory: which one, and their path there."""
-    pairs = (part.partition(" < ") for part in commit.trailers.get(MOVED, "").split("; "))
-    words = {path: before.split(" ", 2) for path, sign, before in pairs if sign}
-    return {path: (f"{one[0]} {one[1]}", one[2]) for path, one in words.items() if len(one) == 3}

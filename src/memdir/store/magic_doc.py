@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memdir.disk.atomic import abandoned_temporaries, delete_file, disk_error, flush_folder
@@ -20,17 +21,11 @@ from memdir.disk.replace_file import replace_file
 from memdir.disk.safe_path import check_key, is_inside
 from memdir.errors import BadMemoryFile, EditConflict, MemoryNotFound, PathEscape
 from memdir.store.form import unspoilt
-from memdir.store.history import OUTSIDE, Origin
+from memdir.store.history import OUTSIDE, Commit, Origin
 from memdir.store.secrets.refuse import refuse_secrets
+from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.undo import Undone, named_change, require_history, restore, standing, undo
 from memdir.text.words import split_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memdir.store.history import Commit
-    from memdir.store.store import ChangeSet, MemoryStore
 
 UPDATED = "doc"  # the source of a change that brought a doc up to date
 MAX_DOC_BYTES = 40_000  # what a model reads in one go, line numbers included

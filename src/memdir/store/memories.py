@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
+from memdir.store.history import Origin
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import MemoryStore
+from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic, require_valid
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 from memdir.text.words import split_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from memdir.store.history import Origin
-    from memdir.store.taxonomy import MemoryType
 
 CLOSE = 0.75  # of the letters of a word and a mistyped one
 MAX_PART = 1_000  # bytes of a given name or description: a line, not a text

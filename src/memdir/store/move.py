@@ -18,7 +18,7 @@ from memdir.layout import Layout
 from memdir.store.history import Commit, Origin
 from memdir.store.index import Entry, Index
 from memdir.store.memory_file import Memory
-from memdir.store.store import MemoryStore, entry_for
+from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
 from memdir.store.undo import Undone, not_undone, undo
 from memdir.text.naming import free_key
@@ -93,11 +93,11 @@ def move_memories(source: Side, target: Side, keys: Sequence[str], *, is_dry: bo
                 known, topic = lines.get(memory.key), Topic(data)
                 entry = Entry(name, known.title, known.hook) if known else entry_for(name, topic)
                 there.edit_index(lambda index, entry=entry: index.with_entries([entry]))  # type: ignore[misc]
-            _relink(target.store, links.in_target, there.put_back, set(names.values()))
+            _relink(target.store, links, there, set(names.values()))
         for memory in memories:
             change.delete(memory.key)
             change.drop_entry(memory.key)
-        _relink(source.store, links.in_source, change.put_back, set(names))
+        _relink(source.store, links, change, set(names))
     return moved
 
 
@@ -131,15 +131,10 @@ class _Links:
 
     def moved(self, data: bytes) -> bytes:
         """The text of a memory that moves."""
-        return self._rewritten(data, self.source, self.target)
+        return self.rewritten(data, self.source, self.target)
 
-    def in_source(self, data: bytes) -> bytes:
-        return self._rewritten(data, self.source, self.source)
-
-    def in_target(self, data: bytes) -> bytes:
-        return self._rewritten(data, self.target, self.target)
-
-    def _rewritten(self, data: bytes, before: str, after: str) -> bytes:
+    def rewritten(self, data: bytes, before: str, after: str) -> bytes:
+        """The text of a memory that lies in a folder before the move, and in one after it."""
         places = {os.path.join(self.source, old): os.path.join(self.target, new) for old, new in self.names.items()}
 
         def link(match: re.Match[str]) -> str:
@@ -155,14 +150,12 @@ class _Links:
         return _LINK.sub(link, text).encode("utf-8", "surrogateescape")
 
 
-def _relink(
-    store: MemoryStore, rewritten: Callable[[bytes], bytes], put: Callable[[str, bytes], None], without: set[str]
-) -> None:
+def _relink(store: MemoryStore, links: _Links, change: ChangeSet, without: set[str]) -> None:
     """Keep the links of those that stay."""
     for memory in store.readable(store.scan(limit=None).headers):
-        data = memory.topic.data
-        if memory.key not in without and b".md" in data and (after := rewritten(data)) != data:
-            put(memory.key, after)
+        after = links.rewritten(memory.topic.data, store.root, store.root)
+        if memory.key not in without and after != memory.topic.data:
+            change.put_back(memory.key, after)
 
 
 def _origin(store: MemoryStore, memories: Sequence[Memory]) -> Origin:
@@ -209,9 +202,15 @@ def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool
 
 def _holds_still(store: MemoryStore, commit: Commit) -> bool:
     """Whether what came with a commit lies on the other side too: the move, or its undoing, was cut short."""
-    told = (one.partition(" < ") for one in commit.trailers.get(MOVED, "").split("; "))
-    before = {new: old.split(" ")[-1] for new, _, old in told}
-    return all(store.read_bytes(before.get(path, path)) is not None for path in _adds(commit))
+    before = moves_of(commit)
+    return all(store.read_bytes(before.get(path, ("", path))[1]) is not None for path in _adds(commit))
+
+
+def moves_of(commit: Commit) -> dict[str, tuple[str, str]]:
+    """The files that a change brought from another directory: which one, and their path there."""
+    pairs = (part.partition(" < ") for part in commit.trailers.get(MOVED, "").split("; "))
+    words = {path: before.split(" ", 2) for path, sign, before in pairs if sign}
+    return {path: (f"{one[0]} {one[1]}", one[2]) for path, one in words.items() if len(one) == 3}
 
 
 def _adds(commit: Commit) -> list[str]:

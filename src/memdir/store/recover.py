@@ -13,13 +13,9 @@ from memdir.disk.atomic import TEMPORARY_PREFIX, sweep_temporaries
 from memdir.disk.git import is_real_folder
 from memdir.errors import EditConflict
 from memdir.events import change_recovered
+from memdir.layout import Place
 from memdir.store.journal import Journal, Operation, is_waiting, mark_on_disk, names_in, read_journal, waiting_journals
-from memdir.store.writer import merge_for
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memdir.layout import Place
-    from memdir.store.writer import Writer
+from memdir.store.writer import Writer, merge_for
 
 
 def has_leftovers(place: Place) -> bool:
@@ -42,7 +38,9 @@ def recover(writer: Writer) -> None:
     if not is_waiting(place):
         return  # files are moved, and the history is written, only while there is a journal
     writer.history.git.clear_abandoned()
-    journal = _read(writer)
+    journal = read_journal(place.journal, place.base)
+    if journal is None and os.path.lexists(place.journal):
+        writer.put_aside(place.journal)  # what is no journal is not believed
     writer.sweep(journal)
     if journal is not None:
         _finish(writer, journal)
@@ -55,15 +53,6 @@ def recover(writer: Writer) -> None:
 def _misplaced(place: Place) -> list[str]:
     """What stands where a folder of ours belongs. A link leads to somebody else's files: nothing there is touched."""
     return [path for path in (place.waiting, place.drafts) if os.path.lexists(path) and not is_real_folder(path)]
-
-
-def _read(writer: Writer) -> Journal | None:
-    """The change set that was cut short. What is none is put aside, not believed."""
-    path = writer.place.journal
-    journal = read_journal(path, writer.place.base)
-    if journal is None and os.path.lexists(path):
-        writer.put_aside(path)
-    return journal
 
 
 def _finish(writer: Writer, journal: Journal) -> None:

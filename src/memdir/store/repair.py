@@ -9,22 +9,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 
 from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder, read_batch
 from memdir.disk.plain_file import read_if_plain
-from memdir.errors import DiskError, HistoryError
-from memdir.events import history_repaired, history_set_aside
+from memdir.errors import DiskError, HistoryError, MemdirError
+from memdir.events import Event, history_repaired, history_set_aside
+from memdir.layout import Place
+from memdir.store.history import History
 from memdir.store.journal import set_aside
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memdir.errors import MemdirError
-    from memdir.events import Event
-    from memdir.layout import Place
-    from memdir.store.history import History
 
 _NEVER_WRITTEN = (
     "config.worktree", "hooks", "commondir", "gitdir", "info/attributes", "info/grafts", "modules", "shallow",

@@ -14,7 +14,6 @@ from memdir.store.frontmatter import (
     BOM,
     FENCE,
     LONG_HEAD_BYTES,
-    TRUST_FIELD,
     find_block,
     find_simple_block,
     newline_of,
@@ -110,8 +109,6 @@ class Unreadable:
 
 class Scan:
     """The result: memories newest first, how many there are in all, and what was left out."""
-
-    __slots__ = ("headers", "total", "unreadable")
 
     def __init__(self, headers: list[Header], total: int, unreadable: list[Unreadable]) -> None:
         self.headers = headers
@@ -258,7 +255,7 @@ def _odd_header(key: str, status: os.stat_result, data: bytes) -> Header | Unrea
         return Unreadable(key, "it is not a text file")
     opened = data.removeprefix(BOM).startswith(FENCE)
     problem = "its frontmatter is never closed, or longer than 30 lines" if opened else "it has no frontmatter"
-    fields = {"description": _first_words(data), **read_unclosed(data, TRUST_FIELD)}
+    fields = {"description": _first_words(data), **read_unclosed(data)}
     return Header(key, status, b"", fields=fields, problem=problem)
 
 

@@ -95,8 +95,6 @@ def _known(place: Place) -> dict[str, object]:
 class Failure:
     """Why nothing gets through to the team, and since when: noted until a sync succeeds."""
 
-    __slots__ = ("is_told", "problem", "reason", "since")
-
     def __init__(self, since: float, reason: str, problem: str, *, is_told: bool = False) -> None:
         self.since = since  # seconds since the epoch
         self.reason = reason  # offline, not_allowed, rate or broken

@@ -5,7 +5,6 @@ from __future__ import annotations
 from memdir.errors import BadMemoryFile
 from memdir.store.frontmatter import (
     LONG_HEAD_BYTES,
-    TRUST_FIELD,
     find_block,
     line_ending_of,
     newline_of,
@@ -26,9 +25,10 @@ class Topic:
         self.data = data  # the bytes of the file
         block = find_block(data)
         self.has_frontmatter: bool = block is not None  # whether it begins with one
-        # A mark of low trust holds also where nothing else can be read.
-        unclosed = {} if block else read_unclosed(data[:LONG_HEAD_BYTES], TRUST_FIELD)
-        found = read_fields(data[block.start : block.end], newline_of(data)) if block else unclosed
+        if block:
+            found = read_fields(data[block.start : block.end], newline_of(data))
+        else:
+            found = read_unclosed(data[:LONG_HEAD_BYTES])
         self.fields: dict[str, str] = found  # the frontmatter
         self._body_start = block.body_start if block else 0
 

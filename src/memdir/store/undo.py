@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
@@ -11,13 +12,8 @@ from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key, no_such_memory, the_only
 from memdir.store.merge import merge_bytes
+from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from memdir.store.store import ChangeSet, MemoryStore
 
 LOOK_BACK = 1000  # commits searched for one that is not undone yet
 
@@ -42,7 +38,10 @@ def undo(
     goes into the history's record; `first` is done before anything is written, and where it fails nothing is."""
     require_history(store)
     _require_recorded(store)
-    commit = named_change(store, revision) if revision else _newest_not_undone(store)
+    newest = (commit for commit in standing(store) if _ours(commit) or commit.is_beginning)
+    commit = named_change(store, revision) if revision else next(newest, None)
+    if commit is None:
+        raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
     if commit.is_beginning:
         raise MemoryNotFound(
             f"there is nothing to undo before {commit.id[:8]}: the history begins with the files as they were then",
@@ -140,13 +139,6 @@ def named_change(store: MemoryStore, revision: str) -> Commit:
     return commit
 
 
-def _newest_not_undone(store: MemoryStore) -> Commit:
-    for commit in standing(store):
-        if _ours(commit) or commit.is_beginning:
-            return commit
-    raise MemoryNotFound("there is nothing to undo", remedy="`memdir log` shows every change")
-
-
 def standing(store: MemoryStore) -> Iterator[Commit]:
     """The changes that were not taken back, newest first, and no undo among them."""
     for commit in not_undone(store, limit=LOOK_BACK):
@@ -222,9 +214,8 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
     """The commit and content id to go back to."""
     if revision:
         wanted = named_change(store, revision)
-        position = next((n for n, commit in enumerate(commits) if commit.time <= wanted.time), None)
-        versions = commits if position is None else commits[position:]
-        versions = [commit for commit in commits if commit.id == wanted.id] or versions
+        same = [commit for commit in commits if commit.id == wanted.id]
+        versions = same or [commit for commit in commits if commit.time <= wanted.time] or commits
     else:
         versions = commits[1:]
     for commit in versions:

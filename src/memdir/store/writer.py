@@ -7,7 +7,7 @@ crash leaves is therefore known by the journal alone (`store/recover.py`). docs/
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import (
@@ -21,15 +21,17 @@ from memdir.disk.atomic import (
 from memdir.disk.held_folder import held_folder
 from memdir.disk.lock import WAIT_SECONDS, locked
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
-from memdir.disk.replace_file import replace_file
+from memdir.disk.replace_file import Merge, replace_file
 from memdir.disk.safe_path import folder_of, is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError, PathEscape
-from memdir.events import history_failed, history_repaired, journal_set_aside, secret_saved
+from memdir.events import HeldSink, history_failed, history_repaired, journal_set_aside, secret_saved
+from memdir.layout import Place
 from memdir.store.history import MOMENT, OUTSIDE, History, Origin, tell_moment
 from memdir.store.index import merge_index
 from memdir.store.journal import (
     Journal,
     Operation,
+    dated,
     found_aside,
     is_waiting,
     mark_on_disk,
@@ -43,14 +45,6 @@ from memdir.store.memory_file import read_with_time
 from memdir.store.merge import merge_bytes
 from memdir.store.repair import repair_all, repair_files_for_people, repair_history, repair_in_words
 from memdir.store.scan import MAX_FILE_BYTES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from memdir.disk.replace_file import Merge
-    from memdir.events import HeldSink
-    from memdir.layout import Place
 
 _EMPTY_FOLDERS_KEPT = ("team", "logs")  # folders that mean something even when they are empty
 
@@ -134,6 +128,8 @@ class Writer:
             lost = self.history.lost_trees()
             if not paths and not lost:
                 return
+            from memdir.store.secrets.refuse import saved_secrets
+
             journal = Journal(outside_message(paths, self._moment_of(paths)), [], found=tuple(paths))
             write_journal(self.place.journal, journal)
             if lost:
@@ -141,7 +137,8 @@ class Writer:
                 self.sink.emit(history_repaired(what="the last change of the history was damaged and is whole again"))
             self._begin([journal])
             self._commit(journal)
-            self._report_secrets(paths)
+            for path, found in saved_secrets(self.place.base, paths):
+                self.sink.emit(secret_saved(file=path, found=found))
             self.drop_journal()
 
         return self._done_in_history(act)
@@ -158,12 +155,6 @@ class Writer:
             with suppress(OSError):
                 times.append(os.stat(place if os.path.lexists(place) else _nearest(os.path.dirname(place))).st_mtime)
         return max((time for time in times if time <= now), default=now)
-
-    def _report_secrets(self, paths: Sequence[str]) -> None:
-        from memdir.store.secrets.refuse import saved_secrets
-
-        for path, found in saved_secrets(self.place.base, paths):
-            self.sink.emit(secret_saved(file=path, found=found))
 
     def repair_all(self) -> list[str]:
         """Have git read all of the history; repair it, or set it aside, where it is damaged. Returns what was done."""
@@ -201,13 +192,8 @@ class Writer:
         if os.path.islink(self.place.drafts):
             self.put_aside(self.place.drafts)
         make_folder(self.place.drafts)
-        moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
         name = key.replace("/", "_")
-        path = os.path.join(self.place.drafts, f"{moment}-{name}")
-        number = 1
-        while os.path.lexists(path):  # another text of the same second
-            number += 1
-            path = os.path.join(self.place.drafts, f"{moment}-{number}-{name}")
+        path = dated(self.clock(), lambda moment: os.path.join(self.place.drafts, f"{moment}-{name}"))
         write_bytes_atomic(path, data)
         return path
 

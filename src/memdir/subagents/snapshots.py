@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from glob import glob
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.judged import PERSONAL, without
@@ -261,21 +262,13 @@ def _read_snapshot(layout: Layout, agent: str, *, now: float) -> Snapshot | str:
     if not isinstance(note, dict) or updated is None or updated > now + MAX_AHEAD_SECONDS:
         return f"{os.path.join(path, NOTE)} says no time that can be"
     listed = note.get("files")
-    told = listed if isinstance(listed, dict) else dict.fromkeys(_names_in(path))
+    told = listed if isinstance(listed, dict) else dict.fromkeys(sorted(glob("*.md", root_dir=path)))
     saved = {}
     for key, about in list(told.items())[:MAX_FILES]:
         if is_key(key):
             moment = _seconds(about.get("savedAt")) if isinstance(about, dict) else None
             saved[key] = min(updated if moment is None else moment, now)
     return Snapshot(layout.work_tree, path, updated, saved)
-
-
-def _names_in(path: str) -> list[str]:
-    """Of a snapshot whose note lists nothing: what lies beside it."""
-    try:
-        return sorted(name for name in os.listdir(path) if name.endswith(".md"))
-    except OSError:
-        return []
 
 
 def _synced(place: Place) -> tuple[float, frozenset[str]]:

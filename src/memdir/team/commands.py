@@ -52,6 +52,7 @@ REASONS = {
     "offline": "the remote cannot be reached now",
     "not_allowed": "you may not write there",
     "conflict": "others are writing; it comes with the next sync",
+    "purged": "what lies here was purged for the team",
     "broken": "the remote cannot be used",
 }
 
@@ -61,6 +62,7 @@ REMEDIES = {
     "rate": "It is sent with a later sync",
     "not_allowed": "Ask an admin of the team for the right to write",
     "too_large": "Split it, or cut it",
+    "purged": "`memdir forget FILE --scope team` removes it here, too; what you know yourself, say in your own words",
 }
 MAX_TOLD = 50  # files of one kind that a person reads through
 MAX_FAULTS = 5  # of the same fault
@@ -305,7 +307,7 @@ def _watch(context: Any, memory: MemDir) -> None:
         try:
             if wait is None:
                 time.sleep(WATCH_SECONDS)
-            elif not wait(sync.revision()) and not sync.status()[0].waiting:
+            elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
                 continue
             sync.remote.close()
             report = sync.run()
@@ -345,14 +347,17 @@ def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
 
 
 def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
-    report, synced = memory.team_sync().status()
+    report, known = memory.team_sync().status()
     conflicts, failure = sorted(conflicts_in(memory.store_for("team"))), Failure.load(memory.place)
     if options.json:
-        told = {"member": memory.member_name, "synced": iso_time(synced) if synced else None, "conflicts": conflicts}
+        when = iso_time(known.synced) if known.synced else None
+        told = {"member": memory.member_name, "synced": when, "conflicts": conflicts}
         return int(context.print_json({**_plain(report), **told, "failure": _plain_failure(failure)}))
     terminal = context.terminal
-    when = age_words(synced, memory.clock()) if synced else "never"
-    terminal.line(f"{terminal.bold(shown_line(report.remote))} as {shown_line(memory.member_name)}, last synced {when}")
+    when = age_words(known.synced, memory.clock()) if known.synced else "never"
+    team = f"{terminal.bold(shown_line(report.team))}, " if report.team else ""
+    where, who = terminal.bold(shown_line(report.remote)), shown_line(memory.member_name)
+    terminal.line(f"{team}{where} as {who}, last synced {when}")
     if failure:
         context.note(failure.told(memory.clock()))
     _tell_keys(context, "waits to be sent", report.waiting)
@@ -421,6 +426,7 @@ def _tell_left_out(report: SyncReport, context: Any) -> None:
 def _plain(report: SyncReport) -> dict[str, object]:
     return {
         "remote": report.remote,
+        "team": report.team or None,
         "taken": report.taken,
         "deleted": report.deleted,
         "sent": report.sent,

@@ -18,9 +18,8 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _NOT_PROSE = re.compile(r"(?: {4,}|\t|\s*[|>#]|\s*(?:[-*_]\s*){3,}$|\s*<!--|\s*[^\s;|,]*[;|\t][^\s;|]*[;|\t]\S)")
 _LIST_MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABEL = re.compile(r"\s*(?:[-*+]\s+)?(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?\s*")
-_SEGMENT = re.compile(r"(?:,\s+|:\s+)")
 _CLAUSE_END = re.compile(r";\s+")
-WHY = re.compile(
+_WHY = re.compile(
     r"(?:why|reason|warum|grund|pourquoi|raison|por qu[eéê]|motivo|razón|perch[eé]|waarom|이유|理由|原因)", re.I
 )
 _HOW = re.compile(r"(?:how|anwend|umsetz|comment|cómo|como|come|hoe|aplic|applic|toepass|적용|適用|应用|用法)", re.I)
@@ -144,28 +143,10 @@ def _goes_on(body: str, part: _Paragraph, line: str) -> bool:
 
 
 def _label_of(word: str) -> Label:
-    if WHY.match(word):
+    if _WHY.match(word):
         return "why"
     if _HOW.match(word):
         return "how"
     if _BEFORE.match(word):
         return "before"
     return "update" if _UPDATE.match(word) else "main"
-
-
-def segment(clause: str, at: int, *, least: int) -> tuple[int, int]:
-    """The part of a list that position `at` is in; the whole clause when the list has fewer than `least` parts."""
-    cuts = [0, *(mark.end() for mark in _SEGMENT.finditer(clause))]
-    bounds = list(zip(cuts, [*cuts[1:], len(clause)], strict=True))
-    if len(bounds) < least:
-        return 0, len(clause.rstrip("."))
-    start, end = [(start, end) for start, end in bounds if start <= at][-1]
-    text = clause[start:end]
-    return start, start + len(text.rstrip(" ,:."))
-
-
-def without(clause: str, start: int, end: int) -> str:
-    """The clause with a part of its list left out."""
-    left, right = clause[:start].rstrip(), clause[end:].strip(" ,.")
-    left = left.rstrip(",")
-    return f"{left}, {right}" if left and right and left[-1] != ":" else f"{left} {right}".strip()

@@ -25,14 +25,9 @@ class Attended:
     """One session: whose it is, its transcript, when memdir first saw it, and the place of the last turn it learned
     from."""
 
-    __slots__ = ("agent", "begun", "place", "session", "transcript")
-
     def __init__(self, session: str, agent: str, transcript: str, *, begun: float, place: int = 0) -> None:
-        self.session = session
-        self.agent = agent
-        self.transcript = transcript
-        self.begun = begun
-        self.place = place
+        self.session, self.agent, self.transcript = session, agent, transcript
+        self.begun, self.place = begun, place
 
     @staticmethod
     def load(layout: Layout, session: str) -> Attended | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic, write_project_file
@@ -163,15 +164,13 @@ class Attribution:
     def load(path: str) -> Attribution:
         """As the last snapshot of a transcript has it; empty without one."""
         found = Attribution()
-        try:
-            for raw in lines_backwards(path):
-                record = parse_record(raw) if ATTRIBUTION.encode() in raw else None
-                states = record.fields.get("fileStates") if record and record.type == ATTRIBUTION else None
-                if isinstance(states, dict):
-                    found._take(states)
-                    break
-        except FileNotFoundError:
-            pass
+        with suppress(FileNotFoundError):
+            told = (parse_record(raw) for raw in lines_backwards(path) if ATTRIBUTION.encode() in raw)
+            states = (record.fields.get("fileStates") for record in told if record and record.type == ATTRIBUTION)
+            for name, state in next((one for one in states if isinstance(one, dict)), {}).items():
+                if isinstance(state, dict) and isinstance(state.get("agentBytes"), int):
+                    found.written[name] = state["agentBytes"]
+                    found.digests[name] = str(state.get("contentHash", ""))
         return found
 
     def changed(self, path: str, before: bytes | None, after: bytes | None) -> None:
@@ -189,12 +188,6 @@ class Attribution:
             path: {"contentHash": self.digests[path], "agentBytes": count} for path, count in self.written.items()
         }
         transcript.append_note({"type": ATTRIBUTION, "messageId": transcript.last_uuid, "fileStates": states})
-
-    def _take(self, states: dict[str, object]) -> None:
-        for path, state in states.items():
-            if isinstance(state, dict) and isinstance(state.get("agentBytes"), int):
-                self.written[path] = state["agentBytes"]
-                self.digests[path] = str(state.get("contentHash", ""))
 
 
 def _shared(one: bytes, other: bytes) -> int:

@@ -31,24 +31,6 @@ class Resumed:
     damage: Damage = field(default_factory=Damage)
 
 
-def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
-    """The context at the end of a transcript, or at the message `at`; empty when there is no such file or message."""
-    with _no_collecting():
-        return _resume(path, at, is_sidechain=is_sidechain)
-
-
-def _resume(path: str, at: str, *, is_sidechain: bool) -> Resumed:
-    tree, leaf = _opened(path, at=at, is_sidechain=is_sidechain)
-    if leaf is None:
-        return Resumed(damage=tree.damage)
-    carried, after = _chain(tree, leaf)
-    front, back = joined_messages(tree, carried), joined_messages(tree, after)
-    whole = [*front, *back]
-    messages = tuple(with_replacements(whole, tree.replacements) if tree.replacements else whole)
-    depth = leaf.depth if isinstance(leaf.depth, int) else len(messages)
-    return Resumed(messages, leaf.record.uuid, len(front), depth, tree.damage)
-
-
 @contextmanager
 def _no_collecting() -> Iterator[None]:
     """All that is read here is kept and holds no circles; to look for some again and again takes as long as reading."""
@@ -59,6 +41,20 @@ def _no_collecting() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@_no_collecting()
+def resume(path: str, *, at: str = "", is_sidechain: bool = False) -> Resumed:
+    """The context at the end of a transcript, or at the message `at`; empty when there is no such file or message."""
+    tree, leaf = _opened(path, at=at, is_sidechain=is_sidechain)
+    if leaf is None:
+        return Resumed(damage=tree.damage)
+    carried, after = _chain(tree, leaf)
+    front, back = joined_messages(tree, carried), joined_messages(tree, after)
+    whole = [*front, *back]
+    messages = tuple(with_replacements(whole, tree.replacements) if tree.replacements else whole)
+    depth = leaf.depth if isinstance(leaf.depth, int) else len(messages)
+    return Resumed(messages, leaf.record.uuid, len(front), depth, tree.damage)
 
 
 def history(path: str) -> Resumed:

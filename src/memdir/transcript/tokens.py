@@ -59,13 +59,9 @@ def estimate_message(message: Message) -> int:
     total = MESSAGE_OVERHEAD
     for block in message.content:
         match block:
-            case Text(text):
-                total += estimate_text(text)
             case ToolUse(_, name, arguments):
                 total += estimate_text(name) + estimate_text(json.dumps(dict(arguments), ensure_ascii=False))
-            case ToolResult(_, content):
-                total += estimate_text(content)
-            case Opaque(_, text):
+            case Text(text) | ToolResult(_, text) | Opaque(_, text):
                 total += estimate_text(text)
     return total
 
@@ -94,7 +90,7 @@ def tail_start(messages: Sequence[Message], covered: int, tail: Tail) -> int:
     Never between a tool call and its result.
     """
     start = min(covered, len(messages))
-    tokens = sum(estimate_message(message) for message in messages[start:])
+    tokens = estimate_messages(messages[start:])
     spoken = sum(bool(message.text) for message in messages[start:])
     while start > 0 and (tokens < tail.min_tokens or spoken < tail.min_messages):
         added = estimate_message(messages[start - 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,7 @@ from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, require_plain
 from memdir.transcript.message import Message
-from memdir.transcript.record import encode, encode_fields, encode_message, encode_text
+from memdir.transcript.record import encode, message_fields
 from memdir.version import __version__
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_APPEND | NEVER_WAIT | NO_LINK
@@ -44,9 +45,7 @@ class Transcript:
         self._is_off = is_off  # whether memory is off now
         self._is_durable = is_durable
         side = {"isSidechain": True, "agentId": agent_id} if agent_id else {"isSidechain": False}
-        self._about = encode_fields({**side, "sessionId": session_id, "cwd": cwd, "version": VERSION})
-        self._second = -1
-        self._words = ""
+        self._about = {**side, "sessionId": session_id, "cwd": cwd, "version": VERSION}
         self._descriptor: int | None = None
         self._is_marked = False
         self._is_torn = False
@@ -61,7 +60,7 @@ class Transcript:
 
     def append_system(self, fields: Mapping[str, Any], *, parent: str) -> None:
         """Write a record of the tree that is no message: the conversation goes on behind it."""
-        record_id = _new_id()
+        record_id = str(uuid.uuid4())
         self.append(self.line({"type": "system", "depth": self.depth, **fields}, record_id=record_id, parent=parent))
         self.last_uuid = record_id
 
@@ -73,55 +72,40 @@ class Transcript:
         """Write whole lines with one `write`: all of them or, when the process dies before, none."""
         descriptor = self._descriptor if self._is_marked and self._descriptor is not None else self._open()
         data = b"\n" + lines if self._is_torn else lines
+        self._is_torn = True  # until all is there: a full disk, or a signal in a very large record, leaves half a line
         try:
-            written = os.write(descriptor, data)
-            if written < len(data) or self._is_torn:
-                self._write_rest(descriptor, data, written)
+            while data:
+                data = data[os.write(descriptor, data) :]
+            self._is_torn = False
             if self._is_durable:
                 os.fsync(descriptor)
         except OSError as error:
             raise disk_error(error, "append to", self.path) from error
 
-    def _write_rest(self, descriptor: int, data: bytes, written: int) -> None:
-        """A full disk, or a signal in the middle of a very large record, leaves a torn line until the rest is there."""
-        self._is_torn = written < len(data)
-        while written < len(data):
-            written += os.write(descriptor, data[written:])
-        self._is_torn = False
-
     def dated(self, message: Message) -> Message:
         """A message with an id and a time of its own."""
-        message_id, is_off = message.id or _new_id(), message.is_off or self._is_off()
+        message_id, is_off = message.id or str(uuid.uuid4()), message.is_off or self._is_off()
         return Message(message.role, message.content, message_id, message.is_meta, self.moment(), is_off)
 
     def message_line(self, message: Message, *, parent: str, is_summary: bool = False) -> bytes:
         """The line of a message that has its id and time."""
-        more = b',"isCompactSummary":true' if is_summary else b""
-        body = b'"depth":%d,%b%b' % (self.depth + 1, encode_message(message), more)
-        return self._line(body, message.id, parent, message.timestamp or self.moment())
+        fields = {"depth": self.depth + 1, **message_fields(message)}
+        if is_summary:
+            fields["isCompactSummary"] = True
+        return self.line(fields, record_id=message.id, parent=parent, moment=message.timestamp)
 
-    def line(self, fields: Mapping[str, Any], *, record_id: str, parent: str) -> bytes:
-        """The line of any record of the tree."""
-        return self._line(encode_fields(fields), record_id, parent, self.moment())
+    def line(self, fields: Mapping[str, Any], *, record_id: str, parent: str, moment: str = "") -> bytes:
+        """The line of any record of the tree. Links come first: half a line still shows them (J3)."""
+        links = {"parentUuid": parent or None, "uuid": record_id}
+        return encode({**links, **self._about, "timestamp": moment or self.moment(), **fields}) + b"\n"
 
     def note_line(self, fields: Mapping[str, Any]) -> bytes:
         """The line of a record that has no place in the tree."""
         return encode({**fields, "sessionId": self.session_id}) + b"\n"
 
-    def _line(self, body: bytes, record_id: str, parent: str, moment: str) -> bytes:
-        """Links come first: half a line still shows them (J3)."""
-        links = (encode_text(parent) if parent else b"null", encode_text(record_id))
-        about = (self._about, moment.encode(), body)
-        return b'{"parentUuid":%b,"uuid":%b,%b,"timestamp":"%b",%b}\n' % (*links, *about)
-
     def moment(self) -> str:
-        """The time as it stands in a record, to the millisecond. The clock's second is put into words once."""
-        now = self._clock()
-        second = int(now)
-        if second != self._second:
-            self._second = second
-            self._words = datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
-        return f"{self._words}.{int((now - second) * 1000):03d}Z"
+        """The time as it stands in a record, to the millisecond."""
+        return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -146,10 +130,3 @@ class Transcript:
         if not self._is_marked:
             self._is_marked = mark_writing(self._descriptor)
         return self._descriptor
-
-
-def _new_id() -> str:
-    """A random UUID (version 4), made in a third of the time that the library takes."""
-    digits = os.urandom(16).hex()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

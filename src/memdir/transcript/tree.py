@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from memdir.text.words import counted
 from memdir.transcript.message import Message
 from memdir.transcript.reader import lines_backwards, links_of, read_line
 from memdir.transcript.record import MESSAGE_TYPES, REPLACEMENT, Record, parse_record
@@ -31,14 +32,9 @@ class Damage:
         return self.lines + self.duplicates + self.orphans + self.cycles
 
     def __str__(self) -> str:
-        parts = (
-            (self.lines, "damaged line"),
-            (self.duplicates, "duplicate record"),
-            (self.orphans, "record without its parent"),
-            (self.cycles, "circle of records"),
-        )
-        told = [f"{count} {words if count == 1 else words.replace('line', 'lines')}" for count, words in parts if count]
-        return ", ".join(told) or "no damage"
+        named = ("damaged line", "duplicate record", "orphaned record", "circular record")
+        counts = zip((self.lines, self.duplicates, self.orphans, self.cycles), named, strict=True)
+        return ", ".join(counted(count, words) for count, words in counts if count) or "no damage"
 
 
 @dataclass(eq=False, slots=True)

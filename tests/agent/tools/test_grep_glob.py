@@ -286,7 +286,7 @@ def test_no_pattern_makes_a_name_take_long(pattern: str) -> None:
     fits = glob_pattern(pattern)
     for name in (LONG_NAME, "/".join([LONG_NAME] * 15), "/".join("a" * 2000)):
         assert not fits(name)
-        assert cpu_seconds(lambda name=name: fits(name)) < 0.5
+        assert cpu_seconds(lambda name=name: fits(name), enough=0.5) < 0.5
 
 
 @pytest.mark.parametrize("pattern", ["a" * 1001, "[z-a]"])

@@ -10,10 +10,7 @@ def is_installed() -> bool:
     """Whether the parser of shell commands is there; looks without loading it."""
     from importlib.util import find_spec
 
-    try:
-        return all(find_spec(name) for name in ("tree_sitter", "tree_sitter_bash"))
-    except ImportError:
-        return False
+    return all(find_spec(name) for name in ("tree_sitter", "tree_sitter_bash"))
 
 
 def why_no_bash() -> str:

@@ -58,9 +58,8 @@ async def run_sandboxed(
     with ExitStack() as stack:
         git, no_git = _git_variables(command, cwd, stack, timeout_seconds)
         argv, descriptors = stack.enter_context(started(chosen, command, cwd=cwd, cpu_seconds=timeout_seconds))
-        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        reading, writing = os.pipe()
         stack.callback(os.close, reading)
-        os.set_blocking(writing, True)
         try:
             process = subprocess.Popen(
                 argv,
@@ -139,10 +138,7 @@ class _Running:
         self._ended.set()
 
     def _on_output(self) -> None:
-        try:
-            chunk = os.read(self._reading, READ_BYTES)
-        except BlockingIOError:
-            return
+        chunk = os.read(self._reading, READ_BYTES)
         if not chunk:
             asyncio.get_running_loop().remove_reader(self._reading)
             self._closed.set()

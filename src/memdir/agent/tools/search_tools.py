@@ -108,19 +108,13 @@ def glob_pattern(pattern: str) -> Callable[[str], bool]:
     """What tells whether a path with / fits; no pattern makes that take long (S15)."""
     _refuse_long(pattern)
     choices = [pattern.removeprefix("./")]
-    while len(choices) <= MAX_CHOICES and any(_BRACES.search(choice) for choice in choices):
-        choices = [one for choice in choices for one in _without_braces(choice)]
+    while len(choices) <= MAX_CHOICES and _BRACES.search(choices[0]):  # what is left of it is the same in all
+        parts = [_BRACES.split(choice, maxsplit=1) for choice in choices]
+        choices = [before + word + after for before, words, after in parts for word in words.split(",")]
     if len(choices) > MAX_CHOICES:
         raise BadMemoryFile(f"the pattern has more than {MAX_CHOICES} choices in braces", remedy="Use fewer")
     patterns = [_compiled(choice) for choice in choices]
     return lambda path: any(_fits(parts, path.split("/")) for parts in patterns)
-
-
-def _without_braces(pattern: str) -> list[str]:
-    match = _BRACES.search(pattern)
-    if not match:
-        return [pattern]
-    return [pattern[: match.start()] + word + pattern[match.end() :] for word in match[1].split(",")]
 
 
 def _compiled(pattern: str) -> list[re.Pattern[str] | None]:

@@ -45,7 +45,7 @@ class BuiltinModel:
                 reply, self._planned = answer_dream(job, request, self._planned)
                 return reply
             case NotesJob() as job:
-                from memdir.model.builtin.session_notes import answer_notes
+                from memdir.model.builtin.digest import answer_notes
 
                 return answer_notes(job, request)
             case DocJob() as job:

@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Room, TeamCaps, Version
+from memdir.store.shared import told_member
 from memdir.version import __version__
 
 BATCH = 100  # changes in one request, as the contract has it
@@ -28,6 +29,7 @@ MAX_PAGES = 2_000  # an answer that never ends is no answer
 MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0  # of one read
 EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long others wait
+MAX_TOLD = 10  # memories of which is asked who purged them
 _MAX_NUMBER = 1 << 63  # what a database counts to
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -67,6 +69,9 @@ class HubRemote:
         """Whose token this is, and of which team."""
         return self._json("GET", "/v1/me")
 
+    def team_name(self) -> str:
+        return told_member(_name(self.me().get("team")))
+
     def pull(self, known: Manifest) -> Delta:
         since, restored = _numbers(known.revision)
         self._until = time.monotonic() + EXCHANGE_SECONDS
@@ -93,17 +98,19 @@ class HubRemote:
 
     def _had(self, key: str, digest: str) -> bool:
         """Whether a memory once had this very text there, as the log tells."""
-        told = self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}")
-        return any(one.get("etag") == digest for one in _list(told, "versions"))
+        return any(one.get("etag") == digest for one in self._versions(key))
+
+    def _versions(self, key: str) -> list[dict[str, Any]]:
+        return _list(self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}"), "versions")
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
-        room, found, head = Room(self.caps, times=2), _Listing(), {"If-None-Match": f'"r{since}"'} if since else {}
+        room, found, head = Room(self.caps, times=2), _Listing(), {"If_None_Match": f'"r{since}"'} if since else {}
         found.revision, at = since, since
         for _ in range(MAX_PAGES):
             path = f"{self._path}/entries?since={at}&limit={PAGE}&content=1&deleted=1"
-            status, answer = self._ask("GET", path, headers=head)
-            if status == 304:
+            answer = self._json("GET", path, **head)
+            if not answer:
                 return found
             entries = answer.get("entries")
             if not isinstance(entries, list) or len(entries) > PAGE:
@@ -157,7 +164,22 @@ class HubRemote:
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
             since += len(keys) if expected.revision and _number(answer, "revision") == since + len(keys) else 0
         is_whole = expected.revision and written == len(delta.versions)
-        return PushResult(accepted, refused, f"{since}/{restored}" if is_whole else expected.revision)
+        told: dict[str, str] = {}
+        with suppress(RemoteError):  # what was taken is taken
+            for key in [key for key, reason in refused.items() if reason == "purged"][:MAX_TOLD]:
+                told[key] = self._purged(key, delta.versions[key].digest)
+        return PushResult(accepted, refused, f"{since}/{restored}" if is_whole else expected.revision, told)
+
+    def _purged(self, key: str, digest: str) -> str:
+        """By whom and when a text was purged for the team, and whose it was, as far as the log tells."""
+        log = [one for one in self._versions(key) if one.get("reason") == "purged"]
+        deleted = next((one for one in log if one.get("op") == "delete"), {})
+        written = next((one for one in log if one.get("etag") == digest), {})
+        by, whose = (told_member(_name(one.get("by"))) for one in (deleted, written))
+        when, told = seconds_of(deleted.get("changed")), "it was purged for the team"
+        told += f" by {by}" if by else ""
+        told += f" on {datetime.fromtimestamp(when, UTC).date()}" if when else ""
+        return told + (f", with what {whose} wrote" if whose else "")
 
     def wait(self, revision: str) -> bool:
         """Wait until somebody wrote, no longer than one request may take; whether somebody did."""
@@ -184,14 +206,11 @@ class HubRemote:
     def _path(self) -> str:
         return f"/v1/teams/{quote(self._team, safe='')}"
 
-    def _json(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
-        return self._ask(method, path, body)[1]
-
-    def _ask(
-        self, method: str, path: str, body: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def _json(self, method: str, path: str, body: object = None, **more: str) -> dict[str, Any]:
+        """What a hub answers; nothing where it says that nothing changed."""
         data = json.dumps(body).encode() if body is not None else None
-        fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}", **(headers or {})}
+        fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}"}
+        fields |= {name.replace("_", "-"): value for name, value in more.items()}
         if data is not None:
             fields["Content-Type"] = "application/json"
         status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields)
@@ -199,11 +218,11 @@ class HubRemote:
             answer = json.loads(content) if status != 304 else {}
         except (ValueError, RecursionError):
             answer = None
-        if status >= 400 or (status >= 300 and (status != 304 or not headers)):
+        if status >= 400 or (status >= 300 and (status != 304 or not more)):
             raise self._failure(status, answer if isinstance(answer, dict) else {})
-        if not isinstance(answer, dict):
+        if not isinstance(answer, dict) or (not answer and status != 304):
             raise self._no_hub()
-        return status, answer
+        return answer
 
     def _send(self, method: str, path: str, data: bytes | None, fields: Mapping[str, str]) -> tuple[int, bytes]:
         until = self._until or time.monotonic() + 2 * TIMEOUT_SECONDS
@@ -222,10 +241,9 @@ class HubRemote:
                 self._connection = None
                 if is_kept and attempt == 0 and time.monotonic() < until:
                     continue
-                told = (
-                    f"{self._parts.netloc} cannot be reached: {getattr(error, 'strerror', '') or type(error).__name__}"
-                )
-                raise RemoteError(told, remedy="What you changed waits here until it can") from error
+                why = getattr(error, "strerror", "") or type(error).__name__
+                remedy = "What you changed waits here until it can"
+                raise RemoteError(f"{self._parts.netloc} cannot be reached: {why}", remedy=remedy) from error
             if len(content) > MAX_ANSWER_BYTES:
                 raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
             return response.status, content
@@ -300,10 +318,7 @@ def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
 def _reason(result: Mapping[str, Any]) -> Reason:
     error = result.get("error")
     kind = error.get("kind") if isinstance(error, dict) else None
-    if isinstance(kind, str) and kind in _REASONS:
-        return _REASONS[kind]
-    by_status: dict[int, Reason] = {412: "conflict", 413: "too_large", 429: "rate"}
-    return by_status.get(_number(result, "status"), "not_allowed")
+    return _REASONS.get(str(kind), "not_allowed")
 
 
 def _numbers(revision: str) -> tuple[int, int]:

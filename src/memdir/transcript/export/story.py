@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from memdir.disk.plain_json import decode
 from memdir.store.secrets import redact, redact_parts
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 from memdir.transcript.resume import history, resume
@@ -145,8 +146,5 @@ def _call(use: ToolUse) -> Block:
     clean = redact(text)
     if clean == text:
         return block
-    try:
-        found = json.loads(clean)
-    except ValueError:
-        found = None  # what was taken out went over a border
+    found = decode(clean.encode("utf-8", "replace"))  # nothing where what was taken out went over a border
     return replace(use, input=found if isinstance(found, dict) else {"arguments": clean})

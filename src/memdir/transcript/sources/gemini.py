@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,10 @@ class GeminiSessions(FileSource):
     def folders(self, project: str) -> list[str]:
         """Where Gemini CLI keeps what belongs to a project."""
         roots, places = roots_of(project), os.path.join(self.home, "tmp")
-        found = [os.path.join(places, name) for name in _names_in(places)]
+        names: list[str] = []
+        with suppress(OSError, ValueError):
+            names += sorted(os.listdir(places))
+        found = [os.path.join(places, name) for name in names]
         return [folder for folder in found if is_of_project(_root_of(folder), roots)]
 
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
@@ -124,13 +128,6 @@ def _answered(answer: Mapping[str, Any]) -> ToolResult:
     content = told.get("error", told.get("output", given))
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     return ToolResult(str(answer.get("id", answer.get("name", ""))), text, "error" in told)
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except (OSError, ValueError):
-        return []
 
 
 def _root_of(folder: str) -> str:

@@ -56,7 +56,7 @@ class OpencodeSessions:
         found: list[SessionRef] = []
         with suppress(DiskError):
             found += self._refs(_SESSIONS, (), roots_of(project))
-        yield from newest_first(iter(found))
+        yield from newest_first(found)
 
     def session(self, session_id: str, path: str) -> SessionRef | None:  # noqa: ARG002 - all are in one file
         return next(iter(self._refs(_ONE, (session_id,))), None)

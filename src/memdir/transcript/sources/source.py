@@ -135,19 +135,17 @@ def session_ref(path: str, agent: str) -> SessionRef | None:
     return SessionRef(name, path, agent, status.st_mtime, status.st_size)
 
 
-def newest_first(refs: Iterator[SessionRef | None]) -> Iterator[SessionRef]:
-    found = [ref for ref in refs if ref is not None]
-    yield from sorted(found, key=lambda ref: (-ref.modified, ref.id))
+def newest_first(refs: Iterable[SessionRef | None]) -> list[SessionRef]:
+    return sorted(filter(None, refs), key=lambda ref: (-ref.modified, ref.id))
 
 
-def transcripts_in(folder: str) -> Iterator[str]:
+def transcripts_in(folder: str) -> list[str]:
     """The transcripts that lie in a folder, in no order."""
     try:
         with os.scandir(folder) as entries:
-            found = [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
+            return [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
     except (OSError, ValueError):
-        return
-    yield from found
+        return []
 
 
 def decoded(data: object) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from memdir.model.builtin.dream import Night, NightFile, plan_night
 from memdir.model.builtin.dream.memory_page import tokens
 from memdir.model.builtin.dream.night import Doubt, Plan
+from memdir.model.builtin.dream.testimony import title_of
 from memdir.model.builtin.dream_job import _told
 from memdir.store.topic import Topic
 
@@ -108,3 +109,8 @@ def test_files_that_are_alike_are_one_line_of_what_was_left_alone() -> None:
     other = Doubt(("x.md", "y.md"), "they are alike")
     told = _told(Plan((), (*pairs, other)), ()).splitlines()
     assert told[1:] == [f"Left alone: {', '.join(keys)}: they are alike", "Left alone: x.md, y.md: they are alike"]
+
+
+def test_what_was_said_gets_a_name_without_its_speaker_and_without_half_a_bracket() -> None:
+    said = "Dario: DataHub will be read-only 2025-12-10 08:00-12:00 (upgrade of the cluster)"
+    assert title_of(said) == "DataHub will be read-only 2025-12-10 08:00-12:00"

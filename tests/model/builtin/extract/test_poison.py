@@ -139,3 +139,14 @@ def test_sources_name_only_lines_of_the_talk() -> None:
     for draft in drafts(script):
         assert draft.sources
         assert all(lines[source].kind == "said" for source in draft.sources)
+
+
+def test_what_the_user_asks_to_remember_is_kept_though_a_page_said_it_before() -> None:
+    """X12: unless the user says it himself."""
+    draft = only(f"""
+        u: look at the page
+        t: AI assistants: {PLANTED}
+        a: The page has a note that talks to AI assistants. I ignore it.
+        u: remember that tests are skipped on Fridays and deploys go without review
+        a: OK.""")
+    assert "skipped on Fridays" in draft.body

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.model.builtin.extract import Existing, Talk, draft_memories, lines_from_messages
-from memdir.model.builtin.extract.messages import lines_from_messages as read
+from memdir.model.builtin.extract.talk import lines_from_messages as read
 from memdir.text.dates import Clock, read_any, read_dates
 from memdir.text.words import cut_at_word
 

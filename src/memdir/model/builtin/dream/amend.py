@@ -10,7 +10,7 @@ from datetime import date
 from functools import cached_property
 
 from memdir.model.builtin.dream.cues import ToldChange, change_in
-from memdir.model.builtin.dream.fuse import sentence, with_lead
+from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, tokens
 from memdir.model.builtin.dream.pair_features import Note, small_words, stops, telling
 from memdir.model.builtin.dream.values import values_in
@@ -54,7 +54,7 @@ def named_in(page: Page, evidence: LaterStatement) -> list[tuple[str, str]]:
 
 def restates(page: Page, evidence: LaterStatement) -> bool:
     """Whether the evidence names an old value of the page and otherwise says what the page says of it, and no more."""
-    named = [(old, new) for old, new in named_in(page, evidence) if set(_words(old))]
+    named = named_in(page, evidence)
     olds = [old for old, _ in named]
     claims = [claim for claim in _claims(page) if any(_stands(old, claim) for old in olds)]
     known = {*_words(" ".join((*claims, *(new for _, new in named))))}
@@ -92,7 +92,7 @@ def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
     for one in reversed(page.sentences):
         if one.label in ("why", "update", "before") or marked in one.text:
             continue
-        text = _corrected(one.text, named, marked) if named else one.text
+        text = _corrected(one.text, named, marked)
         if nearest is not None and one.start == nearest.start:
             text = _noted(one.text, marked)
         if text != one.text:
@@ -111,8 +111,10 @@ def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
 
 
 def with_update(topic: Topic, evidence: LaterStatement) -> bytes:
-    """The file with the evidence as its first paragraph."""
-    return with_lead(topic, f"{evidence.label} {sentence(evidence.text)}")
+    """The file with the evidence as its first paragraph; the rest of the body stays byte for byte."""
+    ending, rest = topic.line_ending(), topic.body.lstrip("\r\n")
+    lead = f"{ending}{evidence.label} {sentence(evidence.text)}{ending}"
+    return topic.with_body(f"{lead}{ending}{rest}" if rest else lead).data
 
 
 def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:
@@ -128,7 +130,7 @@ def _corrected(text: str, named: list[tuple[str, str]], marked: str) -> str:
         held = [(old, new) for old, new in named if _stands(old, clause)]
         for old, new in held:
             clause = re.sub(_literal(old), (new or old).replace("\\", r"\\"), clause, flags=re.IGNORECASE)
-        found.append((start, end, _noted(clause, marked) if any(not new for _, new in held) and marked else clause))
+        found.append((start, end, _noted(clause, marked) if any(not new for _, new in held) else clause))
     for start, end, clause in reversed(found):
         text = text[:start] + clause + text[end:]
     return text
@@ -154,8 +156,7 @@ def _literal(old: str) -> str:
 
 def _stands(old: str, text: str) -> bool:
     """Whether a text names an old value literally."""
-    east = not old.isascii() and old in text and " " not in old
-    return re.search(_literal(old), text, re.IGNORECASE) is not None or (east and old in text)
+    return re.search(_literal(old), text, re.IGNORECASE) is not None
 
 
 def _tells_more(text: str, known: str) -> bool:

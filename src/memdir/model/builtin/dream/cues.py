@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.values import Value, unit_of, values_in
+from memdir.model.builtin.dream.values import Value, values_in
 
 _WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
 _RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
@@ -54,7 +54,7 @@ def change_in(text: str) -> ToldChange:
 
 def _fitting(old: Value, new: Value) -> str:
     """The new value with a unit only where the old one is written with one."""
-    old_unit, new_unit = unit_of(old), unit_of(new)
+    old_unit, new_unit = old.unit, new.unit
     if old_unit and not new_unit:
         return new.text + old_unit
     return new.text.removesuffix(new_unit) if new_unit and not old_unit else new.text

@@ -14,14 +14,12 @@ from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.memory_page import Page, tokens, whole_words
 from memdir.store.taxonomy import MemoryType
-from memdir.text.body_text import Label
 from memdir.text.date_words import words_by_meaning
-from memdir.text.dates import ROMANCE, DateSpan, may_hold_date, nearest_year, read_any
+from memdir.text.dates import DateSpan, may_hold_date, nearest_year, read_any
 from memdir.text.deadlines import told_past
 from memdir.text.language import fold
 from memdir.text.words import is_unspaced
 
-MAX_COUNT = 400  # "in 500 days" is a measure, not an appointment
 NEAR = 60  # characters in which the words before a date stand
 AROUND = 300  # characters before and after it that tell whether it is a day of its own
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
@@ -34,22 +32,18 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 
 @dataclass(frozen=True)
 class RelativeDate:
-    """A relative date in a text: where it stands, what to write instead (empty when not certain), what it means."""
+    """A relative date in a text: where it stands, and what to write instead (empty when it is not certain)."""
 
     start: int
     end: int
     words: str
     absolute: str
-    value: str
     span: DateSpan
 
     @property
     def is_sure_day(self) -> bool:
         """Whether it surely means a day, in a rule or a profile too: "last week" may be anybody's last week."""
-        kind, symbols = self.span.kind, self.span.symbols
-        if kind == "days of week":
-            return "X" in symbols and "A" not in symbols
-        return (kind == "day" and self.span.count != 0) or (kind == "weekday" and set("Tc").isdisjoint(symbols))
+        return self.span.kind == "weekday" or (self.span.kind == "day" and self.span.count != 0)
 
 
 def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
@@ -57,24 +51,18 @@ def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
     for span in read_any(text, day):
         place = _PlacedDate(text, span)
         if place.is_meant():
-            value = _value(span)
-            absolute = place.written(value) if _is_certain(span, day) else ""
-            yield RelativeDate(place.start, place.end, text[place.start : place.end], absolute, value, span)
+            absolute = place.written(_value(span)) if _is_certain(span, day) else ""
+            yield RelativeDate(place.start, place.end, text[place.start : place.end], absolute, span)
 
 
 def _is_certain(span: DateSpan, day: date) -> bool:
     """Whether only one day can be meant. Weeks begin on Monday; "next" is the one in the next week."""
-    found = span.days[0]
-    if span.kind == "weekday":
-        is_this_week = (found - day).days < 7 - day.weekday()
-        if not set("Tc").isdisjoint(span.symbols):
-            return is_this_week
-        if "L" in span.symbols:
-            return (day - found).days > 1
-        return span.language not in ROMANCE or not is_this_week
-    if span.kind in ("weekday and week", "from") and span.weekday:
-        return found.weekday() != day.weekday()
-    return len(span.days) == 1
+    if span.kind != "weekday":
+        return len(span.days) == 1
+    if "L" in span.symbols:
+        return (day - span.days[0]).days > 1
+    is_this_week = (span.days[0] - day).days < 7 - day.weekday()
+    return is_this_week != set("Tc").isdisjoint(span.symbols)
 
 
 def _value(span: DateSpan) -> str:
@@ -101,10 +89,10 @@ class _PlacedDate:
         self.lead = self._ending("lead", span.start)
         self.start = span.start - len(self.lead)
         parts = dict(part.split(" = ") for part in self.rows.get("part-of-day", ()))
-        after = _NEXT_WORD.match(text, span.end) if span.kind == "day" else None
-        is_part = after is not None and after[1] in parts  # "tomorrow morning"
-        self.end = after.end() if after and is_part else span.end
-        self.part = parts[after[1]] if after and is_part else parts.get(fold(self.phrase), "")
+        after = _NEXT_WORD.match(text, span.end)
+        told = parts.get(after[1]) if after else None  # "tomorrow morning"
+        self.end = after.end() if after and told else span.end
+        self.part = told or parts.get(fold(self.phrase), "")
 
     def _ending(self, meaning: str, at: int) -> str:
         """The words of a meaning that stand right before a place, as they are written there."""
@@ -116,10 +104,10 @@ class _PlacedDate:
     def is_meant(self) -> bool:
         """Whether it is a day or a span of its own, counted from when it was written."""
         span = self.span
-        if _POSSESSIVE.match(self.text, span.end) or _POSSESSIVE.search(self.phrase):
+        if _POSSESSIVE.search(self.text, span.start, span.end + 3):
             return False
         if span.kind in ("in", "ago"):
-            return "i" not in span.symbols and span.unit in "dwfmk" and abs(span.count) <= MAX_COUNT
+            return "i" not in span.symbols and span.unit in "dwfmk"
         if span.kind == "whole":
             return self._is_own_unit()
         return span.is_relative or (span.kind == "end" and self._is_due())
@@ -130,7 +118,7 @@ class _PlacedDate:
 
     def _is_own_unit(self) -> bool:
         span = self.span
-        if (span.unit == "y" and not span.count) or (span.unit == "e" and "write-weekend" not in self.rows):
+        if span.unit == "y" and not span.count:
             return False
         if self.language != "en" or span.symbols[0] == "U":  # the week after next
             return True
@@ -170,28 +158,39 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
         if not may_hold_date(page.claims):
             continue
         day = day_of(page.mtime, zone)
-        topic = page.topic
-        reading = _PageDates(page, day)
-        work = _Work()
+        topic, told, gone = page.topic, list[RelativeDate](), set[str]()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
-            topic = topic.with_field(field, work.repaired(text, list(reading.usable(text, "main"))))
+            found = list(_own_dates(page, text, day))
+            told += found
+            topic = topic.with_field(field, _written_out(text, found, gone))
         found = [
             replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
             for sentence in page.sentences
-            for item in reading.usable(sentence.text, sentence.label)
+            for item in _own_dates(page, sentence.text, day)
             if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
         ]
-        topic = topic.with_body(work.repaired(page.body, found))
+        told += found
+        topic = topic.with_body(_written_out(page.body, found, gone))
         if topic.data != page.data:
-            done = ", ".join(sorted({f'"{item.words}" is {item.value}' for item in work.told if item.absolute}))
+            done = ", ".join(sorted({f'"{item.words}" is {item.absolute}' for item in told if item.absolute}))
             reason = f"dates made absolute from {day}, when it was written: {done}"
-            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), frozenset(work.gone)))
-        for item in work.told:
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), frozenset(gone)))
+        for item in told:
             if not item.absolute:
                 open_dates.add(page.key)
                 desk.doubt([page.key], f'"{item.words}", written on {day}: it is not certain which day is meant')
     return frozenset(open_dates)
+
+
+def _own_dates(page: Page, text: str, day: date) -> Iterator[RelativeDate]:
+    """The relative dates of a sentence that speak of a day of their own; in a rule or a profile few do."""
+    is_project = page.kind in (None, MemoryType.PROJECT)
+    for item in _outside_quotes(text, relative_dates(text, day)):
+        around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
+        is_plain = is_project and item.span.kind != "in"
+        if is_plain or ((is_project or item.is_sure_day) and not is_kind("general", around)):
+            yield item
 
 
 def ask_what_ended(desk: Desk, now: datetime) -> None:
@@ -202,27 +201,19 @@ def ask_what_ended(desk: Desk, now: datetime) -> None:
             desk.doubt([key], f"it {ended}. Is it over, or is there another date?")
 
 
-class _Work:
-    """What was replaced on one page, and the words that went with it."""
-
-    def __init__(self) -> None:
-        self.told: list[RelativeDate] = []
-        self.gone: set[str] = set()
-
-    def repaired(self, text: str, found: list[RelativeDate]) -> str:
-        """The text with every certain date as a day. Each piece of it is looked at once, however many dates it has."""
-        pieces: list[str] = []
-        done = whole = 0
-        for item in sorted(found, key=lambda item: item.start):
-            self.told.append(item)
-            if not item.absolute or item.start < done:
-                continue
+def _written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> str:
+    """The text with every certain date as a day, and in `gone` the words that went. Each piece of it is looked at once,
+    however many dates it has."""
+    pieces: list[str] = []
+    done = whole = 0
+    for item in found:
+        if item.absolute:
             if item.end > whole:  # else it is grown together with the one before
                 start, whole = whole_words(text, item.start, item.end)
-                self.gone.update(tokens(text[start:whole]))
+                gone.update(tokens(text[start:whole]))
             pieces += (text[done : item.start], item.absolute)
             done = item.end
-        return "".join([*pieces, text[done:]])
+    return "".join([*pieces, text[done:]])
 
 
 def resolved(text: str, day: date) -> str | None:
@@ -230,35 +221,13 @@ def resolved(text: str, day: date) -> str | None:
     found = list(_outside_quotes(text, relative_dates(text, day)))
     if any(not item.absolute for item in found):
         return None
-    text = _Work().repaired(text, found)
+    text = _written_out(text, found, set())
     pieces, done = [], 0
     for span in read_any(text, day):
         if span.kind == "month day" and "Y" not in span.symbols:
             pieces.append(f"{text[done : span.end]} ({nearest_year(span.days[0], day)})")
             done = span.end
     return "".join([*pieces, text[done:]])
-
-
-@dataclass(frozen=True)
-class _PageDates:
-    """Reads the sentences of one page."""
-
-    page: Page
-    day: date
-
-    def usable(self, text: str, label: Label) -> Iterator[RelativeDate]:
-        """The relative dates of one sentence that speak of a day of their own."""
-        if not text or label == "update":
-            return
-        for item in _outside_quotes(text, relative_dates(text, self.day)):
-            around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
-            if self._is_own_day(item, around, label):
-                yield item
-
-    def _is_own_day(self, item: RelativeDate, around: str, label: Label) -> bool:
-        if self.page.kind in (None, MemoryType.PROJECT) and (label != "why" or item.is_sure_day):
-            return item.span.kind != "in" or not is_kind("general", around)
-        return item.is_sure_day and label != "how" and not is_kind("general", around)
 
 
 def _outside_quotes(text: str, found: Iterable[RelativeDate]) -> Iterator[RelativeDate]:

@@ -25,21 +25,14 @@ class PageChange:
     times: Mapping[str, float] = field(default_factory=dict)  # pages that now say something of another time
 
 
-@dataclass
-class _WhyChanged:
-    reasons: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-
-
 class Desk:
     """The pages as they stand now, and the record of what was done to each."""
 
     def __init__(self, night: Night) -> None:
         self._before = {file.key: file.data for file in night.files}
         self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
-        self.changes = 0  # how many were taken over
         self._doubts: dict[Doubt, None] = {}
-        self._records: dict[str, _WhyChanged] = {}
+        self._why: dict[str, list[PageChange]] = {}
         self._contents: dict[str, bytes | None] = {}
         self._taken_in: dict[str, str] = {}
         self._asked: dict[tuple[str, str], Unsettled] = {}
@@ -92,29 +85,25 @@ class Desk:
             shown = ", ".join(sorted(lost)[:5])
             self.doubt(sorted(change.contents), f"not done, because it would lose {shown}: {change.reason}")
             return False
-        self.changes += 1
         for key, data in change.contents.items():
             self._set(key, data, change.times.get(key))
-            record = self._records.setdefault(key, _WhyChanged())
-            record.reasons += [] if change.reason in record.reasons else [change.reason]
-            record.sources += [source for source in change.sources if source not in record.sources]
+            self._why.setdefault(key, []).append(change)
         return True
 
     def put_index(self, key: str, data: bytes, reason: str) -> None:
         """Write an index. What its lines said was looked after by the one who rebuilt it."""
         self._contents[key] = data
-        self._records.setdefault(key, _WhyChanged()).reasons.append(reason)
+        self._why.setdefault(key, []).append(PageChange({}, reason, ()))
 
     def edits(self) -> tuple[Edit, ...]:
         """Everything that differs from what the night found, in order of the names."""
         found = []
         for key in sorted(self._contents):
             if self.changed(key):
-                record = self._records[key]
-                page = self.pages.get(key)
-                reason = "; ".join(record.reasons)
-                mtime = page.mtime if page else None
-                found.append(Edit(key, self._contents[key], reason, tuple(record.sources), mtime))
+                page, why = self.pages.get(key), self._why[key]
+                reason = "; ".join(dict.fromkeys(one.reason for one in why))
+                sources = tuple(dict.fromkeys(source for one in why for source in one.sources))
+                found.append(Edit(key, self._contents[key], reason, sources, page.mtime if page else None))
         return tuple(found)
 
     def _set(self, key: str, data: bytes | None, mtime: float | None) -> None:

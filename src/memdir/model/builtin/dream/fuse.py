@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
 from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
-from memdir.text.body_text import WHY
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LABEL = re.compile(r"(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?[ \t]*")
-
-
-@dataclass(frozen=True)
-class _LabelledText:
-    """A paragraph of a body: its label (empty for none) and its text without it."""
-
-    label: str
-    text: str
-    raw: str
 
 
 def extra_fields(page: Page) -> dict[str, str]:
@@ -31,8 +20,8 @@ def extra_fields(page: Page) -> dict[str, str]:
 
 def can_fuse(one: Page, two: Page) -> bool:
     """Whether no field of the one says something else than the same field of the other; the type is ours."""
-    left, right = extra_fields(one), extra_fields(two)
-    return all(right[key] == value for key, value in left.items() if key in right)
+    theirs = extra_fields(two)
+    return all(theirs.get(key, value) == value for key, value in extra_fields(one).items())
 
 
 def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
@@ -50,22 +39,12 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
     blocks = _blocks(body)
     known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")
     summary = _summary(donor, known)
-    if label and summary:
-        lead = f"{label} {summary}"
-        blocks.insert(0, _LabelledText("", lead, lead))
-    elif summary:
-        blocks = _placed(blocks, _LabelledText("", summary, summary))
+    if summary and not label:
+        _place(blocks, summary)
     for block in _additions(donor, known):
-        blocks = _placed(blocks, block)
-    text = "\n\n".join(block.raw for block in blocks).strip("\n")
+        _place(blocks, block)
+    text = "\n\n".join([f"{label} {summary}", *blocks] if label and summary else blocks).strip("\n")
     return topic.with_body(f"\n{text}\n".replace("\n", topic.line_ending())).data
-
-
-def with_lead(topic: Topic, lead: str) -> bytes:
-    """The topic with a paragraph before all others; the rest of the body stays byte for byte."""
-    ending = topic.line_ending()
-    rest = topic.body.lstrip("\r\n")
-    return topic.with_body(f"{ending}{lead}{ending}{ending}{rest}" if rest else f"{ending}{lead}{ending}").data
 
 
 def _normal(text: str) -> str:
@@ -82,15 +61,12 @@ def _summary(donor: Page, known: str) -> str:
     return "" if _is_said(summary, known) or _is_said(summary, body) else summary
 
 
-def _additions(donor: Page, known: str) -> list[_LabelledText]:
+def _additions(donor: Page, known: str) -> Iterator[str]:
     """The donor's paragraphs without the lines that are already said."""
-    found = []
     for block in _blocks(_normal(donor.body)):
-        lines = block.raw.split("\n")
-        fresh = [line for line in lines if not _is_said(line, known)]
+        fresh = "\n".join(line for line in block.split("\n") if not _is_said(line, known))
         if fresh:
-            found.append(block if len(fresh) == len(lines) else _block("\n".join(fresh)))
-    return found
+            yield fresh
 
 
 def _is_said(text: str, known: str) -> bool:
@@ -104,7 +80,7 @@ def sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?…。！？" else text + "."
 
 
-def _blocks(body: str) -> list[_LabelledText]:
+def _blocks(body: str) -> list[str]:
     """The paragraphs of a body; a fence with blank lines in it stays one."""
     found: list[str] = []
     for raw in _BLANK.split(body.strip("\n")):
@@ -112,23 +88,20 @@ def _blocks(body: str) -> list[_LabelledText]:
             found[-1] += "\n\n" + raw
         elif raw.strip():
             found.append(raw.strip("\n"))
-    return [_block(raw) for raw in found]
+    return found
 
 
-def _block(raw: str) -> _LabelledText:
-    match = _LABEL.match(raw)
-    return _LabelledText(match[1].strip() if match else "", raw[match.end() :] if match else raw, raw)
+def _label(block: str) -> str:
+    match = _LABEL.match(block)
+    return match[1].strip().casefold() if match else ""
 
 
-def _placed(blocks: list[_LabelledText], new: _LabelledText) -> list[_LabelledText]:
-    """`new` at the end of the paragraph with its label, else before the reasons, else at the end."""
-    if new.label:
-        for at, block in enumerate(blocks):
-            if block.label.casefold() == new.label.casefold():
-                raw = f"{block.raw.rstrip()}\n{new.text}"
-                return [*blocks[:at], _LabelledText(block.label, raw, raw), *blocks[at + 1 :]]
-        is_why = WHY.match(new.label) is not None
-        at = next((at for at, block in enumerate(blocks) if block.label and is_why), len(blocks))
-        return [*blocks[:at], new, *blocks[at:]]
-    at = next((at for at, block in enumerate(blocks) if block.label), len(blocks))
-    return [*blocks[:at], new, *blocks[at:]]
+def _place(blocks: list[str], new: str) -> None:
+    """Put a paragraph at the end of the one with its label, else before what was; one without a label goes first."""
+    label, labels = _label(new), [_label(block) for block in blocks]
+    if label in labels and label:
+        at = labels.index(label)
+        blocks[at] = f"{blocks[at].rstrip()}\n{_LABEL.sub('', new, count=1)}"
+    else:
+        later = (at for at, one in enumerate(labels) if one.startswith("before" if label else "") and one)
+        blocks.insert(next(later, len(blocks)), new)

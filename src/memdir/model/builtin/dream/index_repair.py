@@ -78,7 +78,7 @@ class Catalogue:
         listed = {line.key for line in lines}
         fresh = [self._fresh(self._desk.pages[key]) for key in keys if key not in listed]
         first = next((at for at, line in enumerate(lines) if line.entry), len(lines))
-        lines[first:first] = sorted(fresh, key=self._rank)
+        lines[first:first] = sorted(fresh, key=self._use)
         data = self._within_limits(lines).encode("utf-8", "replace")
         if data != (self._desk.now(self._key) or b""):
             gone = [line.text.strip() for line in self._lines if line.entry and self._is_dead(line.key)]
@@ -132,9 +132,11 @@ class Catalogue:
         entry.hook = redact(entry.hook) if self._key.startswith(TEAM_PREFIX) else entry.hook
         return _Line("", page.key, entry)
 
-    def _rank(self, line: _Line) -> int:
+    def _use(self, line: _Line) -> tuple[int, float, str]:
+        """What comes first: by its type, then the newer."""
         page = self._desk.pages.get(line.key)
-        return _USE.get(page.kind, len(_USE)) if page and page.kind else len(_USE)
+        rank = _USE.get(page.kind, len(_USE)) if page and page.kind else len(_USE)
+        return rank, -page.mtime if page else 0.0, line.key
 
     def _within_limits(self, lines: list[_Line]) -> str:
         room = MAX_LINES - sum(len(line.details) + (not line.entry) for line in lines)
@@ -151,15 +153,10 @@ class Catalogue:
         return text
 
     def _most_useful(self, lines: list[_Line], room: int) -> list[_Line]:
-        entries = [line for line in lines if line.entry]
-        entries.sort(key=lambda line: (self._rank(line), -self._time(line), line.key))
+        entries = sorted((line for line in lines if line.entry), key=self._use)
         self._desk.doubt([self._key], f"the index is full: {len(entries) - room} memories are not listed in it")
         first = next(at for at, line in enumerate(lines) if line.entry)
         return [*lines[:first], *entries[:room], *(line for line in lines[first:] if not line.entry)]
-
-    def _time(self, line: _Line) -> float:
-        page = self._desk.pages.get(line.key)
-        return page.mtime if page else 0.0
 
     def _rendered(self, lines: list[_Line], width: int) -> str:
         found = []

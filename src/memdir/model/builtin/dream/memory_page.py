@@ -16,8 +16,6 @@ from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, sentences
 
 _EDGE = " \t\r\n.,;:!?()[]{}<>\"'`´„“”‚‘’«»‹›*~_|…。、，；：！？（）「」『』【】"  # punctuation around a token
-# Names that need no closer look: several small words cannot be a device, an instruction file or a trick.
-_PLAIN_KEY = re.compile(rf"(?:{TEAM_PREFIX})?[a-z0-9]+(?:[_-][a-z0-9]+)+\.md")
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
 _PAST = re.compile(r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
 
@@ -52,11 +50,7 @@ class Page:
     def is_listed(self) -> bool:
         """Whether an index may name it, by the rules of the scan: a memory's name, and text."""
         is_text = self.topic.has_frontmatter or b"\0" not in self.data
-        return is_text and self._has_usual_name
-
-    @cached_property
-    def _has_usual_name(self) -> bool:
-        return bool(_PLAIN_KEY.fullmatch(self.key)) or is_key(self.key)
+        return is_text and is_key(self.key)
 
     @cached_property
     def fixed(self) -> str:
@@ -76,7 +70,7 @@ class Page:
             self.data.decode("utf-8")
         except UnicodeDecodeError:
             return "it is not UTF-8"
-        return "" if self._has_usual_name else "its name is unusual"
+        return "" if is_key(self.key) else "its name is unusual"
 
     @cached_property
     def is_plain(self) -> bool:
@@ -91,13 +85,12 @@ class Page:
     @cached_property
     def claims(self) -> str:
         """All text without what is struck out or told as past: what the page itself says."""
-        text = self.says()
-        return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
+        return _PAST.sub(" ", self.says())
 
     @cached_property
     def claimed_body(self) -> str:
         """The body without what is struck out or told as past."""
-        return _PAST.sub(" ", self.body) if "~~" in self.body or "Before" in self.body else self.body
+        return _PAST.sub(" ", self.body)
 
     @property
     def head(self) -> str:
@@ -119,12 +112,8 @@ def is_topic(key: str) -> bool:
 
 def tokens(text: str) -> list[str]:
     """Every run of text between spaces without the punctuation around it, in lower case: what must not get lost."""
-    found = []
-    for chunk in unicodedata.normalize("NFC", text).split():
-        core = chunk.strip(_EDGE).casefold()
-        if core:
-            found.append(core)
-    return found
+    chunks = unicodedata.normalize("NFC", text).split()
+    return [core for chunk in chunks if (core := chunk.strip(_EDGE).casefold())]
 
 
 def flat(text: str) -> str:

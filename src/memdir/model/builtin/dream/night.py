@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-Role = Literal["user", "assistant"]
-Kind = Literal["said", "tool_result"]
-
 
 @dataclass(frozen=True)
 class NightFile:
@@ -23,8 +20,8 @@ class NightFile:
 class SessionLine:
     """One message of a transcript. Only what the user said is evidence; the rest is kept for its place in time."""
 
-    role: Role
-    kind: Kind
+    role: Literal["user", "assistant"]
+    kind: Literal["said", "tool_result"]
     text: str
     message_id: str = ""
     time: float = 0.0

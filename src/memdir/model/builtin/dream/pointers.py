@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.memory_page import Page, tokens
 from memdir.store.taxonomy import MemoryType
 from memdir.text.language import fold, language
 
-LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?([^)<>\n#]+\.md)(?:#[^)\n]*)?>?\)")
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
 _BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")
 _SEE = re.compile(
     r"(?:\bsee|\bsiehe|\bvgl\.?|\bvoir|\bver|\bvéase|\bvedi|\bzie|\bse|참조|参照|见)\s+(?:also\s+|auch\s+|aussi\s+)?`?$",
     re.IGNORECASE,
 )
-_OWN_PREFIXES = tuple(f"{kind}_" for kind in MemoryType) + tuple(f"{kind}-" for kind in MemoryType)
+_OWN_PREFIXES = tuple(f"{kind}{mark}" for kind in MemoryType for mark in "_-")
 _GONE_WORDS = {
     "de": "Notiz gelöscht",
     "fr": "note supprimée",
@@ -33,51 +34,45 @@ def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
     for page in desk.open_pages():
         if ".md" not in page.says():
             continue
-        found: list[str] = []
-        topic = page.topic
-        description = _repaired(page, page.description, names, known_gone, found, desk)
-        topic = topic.with_field("description", description)
+        work = _PagePointers(desk, page, names, known_gone)
+        topic = page.topic.with_field("description", work.repaired(page.description))
         body = page.body
         for sentence in reversed(page.sentences):
-            text = _repaired(page, sentence.text, names, known_gone, found, desk)
-            body = body[: sentence.start] + text + body[sentence.end :]
-        topic = topic.with_body(body)
-        if found and topic.data != page.data:
+            body = body[: sentence.start] + work.repaired(sentence.text) + body[sentence.end :]
+        if work.gone:
             # A pointer may be written into a word without a space, such as a link with its text.
-            chunks = [chunk for chunk in page.says().split() if any(name in chunk for name in found)]
-            gone = frozenset(token for words in (*found, *chunks) for token in tokens(words))
-            reason = f"pointers to memories that are gone: {', '.join(sorted(set(found)))}"
-            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone))
+            chunks = [chunk for chunk in page.says().split() if any(name in chunk for name in work.gone)]
+            lost = frozenset(token for words in (*work.gone, *chunks) for token in tokens(words))
+            reason = f"pointers to memories that are gone: {', '.join(sorted(set(work.gone)))}"
+            desk.put(PageChange({page.key: topic.with_body(body).data}, reason, (page.key,), lost))
 
 
-def _repaired(
-    page: Page, text: str, names: frozenset[str], known_gone: frozenset[str], found: list[str], desk: Desk
-) -> str:
-    for match in reversed(list(LINK.finditer(text))):
-        target = match[2].strip().removeprefix("./")
-        if "/" not in target and target not in names:
-            found.append(target)
-            text = text[: match.start()] + (match[1] or target[:-3]) + text[match.end() :]
-    for match in reversed(list(_BARE.finditer(text))):
+@dataclass(frozen=True)
+class _PagePointers:
+    """Goes through the texts of one page."""
+
+    desk: Desk
+    page: Page
+    names: frozenset[str]
+    known_gone: frozenset[str]
+    gone: list[str] = field(default_factory=list)
+
+    def repaired(self, text: str) -> str:
+        return _BARE.sub(self._unnamed, _LINK.sub(self._unlinked, text))
+
+    def _unlinked(self, match: re.Match[str]) -> str:
+        if match[2].strip() in self.names:
+            return match[0]
+        self.gone.append(match[2].strip())
+        return match[1] or match[2].strip()[:-3]
+
+    def _unnamed(self, match: re.Match[str]) -> str:
         name = match[1]
-        if name in names:
-            continue
-        if not _is_memory(text, match, known_gone):
-            desk.doubt([page.key], f"it names {name}, which is no memory; it may be a file of the project")
-            continue
-        found.append(name)
-        text = (
-            text[: match.start()]
-            + f"{name[:-3]} ({_GONE_WORDS.get(language(fold(text)), 'note gone')})"
-            + text[match.end() :]
-        )
-    return text
-
-
-def _is_memory(text: str, match: re.Match[str], known_gone: frozenset[str]) -> bool:
-    """Whether a missing file was a memory: an index lists it, or it is named like one and pointed to."""
-    name = match[1]
-    if name in known_gone or name.startswith(_OWN_PREFIXES):
-        return True
-    pointed = _SEE.search(text, 0, match.start()) is not None
-    return pointed and name.islower() and bool(re.search(r"[_-]", name))
+        if name in self.names:
+            return match[0]
+        is_pointed = _SEE.search(match.string, 0, match.start()) and name.islower() and re.search(r"[_-]", name)
+        if not (name in self.known_gone or name.startswith(_OWN_PREFIXES) or is_pointed):
+            self.desk.doubt([self.page.key], f"it names {name}, which is no memory; it may be a file of the project")
+            return match[0]
+        self.gone.append(name)
+        return f"{name[:-3]} ({_GONE_WORDS.get(language(fold(match.string)), 'note gone')})"

@@ -60,14 +60,8 @@ def _spoken(text: str) -> str:
     text = own_words(text)
     if len(text) > MAX_SAID or _MARKUP.search(text):
         return ""
-    kept = []
-    for line in text.splitlines():
-        for start, end in split(line):
-            sentence = line[start:end]
-            if is_kind("planted", sentence):
-                return ""
-            kept.append(sentence)
-    return " ".join(kept)
+    parts = [line[start:end] for line in text.splitlines() for start, end in split(line)]
+    return "" if any(is_kind("planted", part) for part in parts) else " ".join(parts)
 
 
 def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Statement]:

@@ -49,7 +49,7 @@ class Settling:
             pages = {page.key: page for page in self._desk.open_pages()}
             for left, right in list(self.near.pairs(sorted(fresh & pages.keys()))):
                 one, two = (self._desk.pages.get(key) for key in (left, right))
-                if one and two and self._may_meet(one, two):
+                if one and two and self._undated.isdisjoint((left, right)) and may_join(one, two):
                     self._settle(*sorted((one, two), key=lambda page: (page.mtime, page.key)))
             fresh = {page.key for page in self._desk.open_pages() if pages.get(page.key) is not page}
             if not fresh:
@@ -68,14 +68,11 @@ class Settling:
                 "same" if verdict.same >= verdict.replaces else "replaces", older.key, newer.key, newer.description
             )
 
-    def _may_meet(self, one: Page, two: Page) -> bool:
-        return self._undated.isdisjoint((one.key, two.key)) and may_join(one, two)
-
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
         evidence = evidence_of(newer, day_of(newer.mtime, self._zone))
         if verdict.same >= SURELY_SAME * verdict.one_subject and not evidence.change.is_change:
-            keeper, donor = self._keeper_first(older, newer)
+            keeper, donor = sorted((older, newer), key=self._rank)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
         else:
@@ -87,6 +84,10 @@ class Settling:
         types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type
         self._take(PageChange(contents, reason, sources, types, times), keeper, donor)
 
+    def _rank(self, page: Page) -> tuple[bool, bool, int]:
+        """What was there before the night, is typed, longer, or else older takes the other in."""
+        return self._desk.before(page.key) is None, page.kind is None, -len(page.data)
+
     def _take(self, change: PageChange, keeper: Page, donor: Page) -> None:
         if find_secrets(donor.data.decode("utf-8", "replace")):
             # A secret must not come to stand in a file that did not hold it before.
@@ -96,35 +97,20 @@ class Settling:
             self._desk.taken_in(donor.key, keeper.key)
             self.near.put(self._desk.pages[keeper.key])
 
-    def _keeper_first(self, one: Page, two: Page) -> tuple[Page, Page]:
-        """What was there before the night, is typed, longer or older takes the other in."""
-
-        def rank(page: Page) -> tuple[bool, bool, int, float, str]:
-            is_new = self._desk.before(page.key) is None
-            return is_new, page.kind is None, -len(page.data), page.mtime, page.key
-
-        ranked = sorted((one, two), key=rank)
-        return ranked[0], ranked[1]
-
 
 class Neighbours:
     """The memories as notes, and who holds which word."""
 
     def __init__(self) -> None:
         self.notes: dict[str, Note] = {}
-        self._known: dict[bytes, Note] = {}
         self._holders: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
-    def put(self, page: Page) -> Note:
+    def put(self, page: Page) -> None:
         """Take a new or changed page in."""
         self.drop(page.key)
-        note = self._known.get(page.data)
-        if note is None:
-            note = self._known[page.data] = Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
-        self.notes[page.key] = note
+        note = self.notes[page.key] = note_of(page)
         for word in note.stems:
             self._holders[word][page.key] = None
-        return note
 
     def drop(self, key: str) -> None:
         """A page that is gone."""
@@ -161,11 +147,15 @@ def _share(mine: dict[str, float], theirs: dict[str, float]) -> float:
     return both / max(0.1, min(sum(mine.values()), sum(theirs.values())))
 
 
+def note_of(page: Page) -> Note:
+    """A page as the judge reads it: without what it tells as past."""
+    return Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
+
+
 def evidence_of(page: Page, day: date) -> LaterStatement:
     """What a page says, as evidence of its day."""
     text = f"{page.description}. {page.claimed_body}"
-    note = Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
-    return LaterStatement(text, page.mtime, day, (page.key,), note)
+    return LaterStatement(text, page.mtime, day, (page.key,), note_of(page))
 
 
 def with_news(older: Page, newer: Page, evidence: LaterStatement) -> bytes:

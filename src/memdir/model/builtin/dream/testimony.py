@@ -29,11 +29,11 @@ from memdir.text.naming import file_stem, first_words, free_key
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
 LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
-ENOUGH_LOGGED = 2  # points that make a log line last: it was already worth writing down once
+ENOUGH_LOGGED = 2  # signs that make a log line last: it was already worth writing down once
 MAX_SAID_TO_KEEP = 260  # characters: a longer message argues, tells or pastes, and extraction has read it
-MIN_DAYS_AWAY = 2  # what is about yesterday or tomorrow is over before it is read again
 _NAME = re.compile(r"(?<=[\w,:] )[A-ZÀ-ÖØ-Þ][\w'’.-]*\w|^[A-ZÀ-ÖØ-Þ][\w'’-]+(?= \w+:|:)")
 _FULL_DATE = frozenset(("date", "month"))
+_SPEAKER = re.compile(r"^[^\s:.;,]+(?: [^\s:.;,]+){0,3}:\s+")  # "Ana from accounts: …"
 
 
 class Testimony:
@@ -54,7 +54,9 @@ class Testimony:
         if evidence is None:
             return
         near = [page for key in self._pages.near(evidence.note) if not (page := self._desk.pages[key]).fixed]
-        likely = {page.key: self._likely(page, evidence) for page in near if page.mtime < evidence.time}
+        notes = {page.key: self._pages.notes[page.key] for page in near if page.mtime < evidence.time}
+        verdicts = {key: self._judge.verdict(one, evidence.note.as_type(one.kind)) for key, one in notes.items()}
+        likely = {key: verdict.one_subject for key, verdict in verdicts.items()}
         if evidence.change.matters and self._update(near, likely, evidence):
             return
         is_named = any(named_in(page, evidence) for page in near)
@@ -89,23 +91,17 @@ class Testimony:
         done = [self._put(page, evidence) for page in meant]
         return any(done)
 
-    def _likely(self, page: Page, evidence: LaterStatement) -> float:
-        mine = self._pages.notes[page.key]
-        return self._judge.verdict(mine, evidence.note.as_type(mine.kind)).one_subject
-
     def _put(self, page: Page, evidence: LaterStatement) -> bool:
         data = with_update(updated(page, evidence, evidence.text), evidence)
-        reason = f"brought up to date by what was said on {evidence.day}: {shortened(evidence.text, 80)}"
-        times = {} if page.key in self._undated else {page.key: evidence.time}
-        return self._write(page.key, data, reason, evidence, times)
+        return self._write(page.key, data, f"brought up to date by what was said on {evidence.day}", evidence)
 
     def _keep(self, evidence: LaterStatement, kind: MemoryType | None) -> None:
-        reason = f"said on {evidence.day} and not written down yet"
         wish = MemoryType.FEEDBACK if is_kind("wish", evidence.text) else None
         key, data = new_page(self._desk, evidence, kind or wish)
-        self._write(key, data, reason, evidence, {key: evidence.time})
+        self._write(key, data, f"said on {evidence.day} and not written down yet", evidence)
 
-    def _write(self, key: str, data: bytes, reason: str, evidence: LaterStatement, times: dict[str, float]) -> bool:
+    def _write(self, key: str, data: bytes, reason: str, evidence: LaterStatement) -> bool:
+        times = {} if key in self._undated else {key: evidence.time}
         done = self._desk.put(PageChange({key: data}, reason, evidence.sources, times=times))
         if done:
             self._pages.put(self._desk.pages[key])
@@ -139,9 +135,7 @@ def new_page(desk: Desk, evidence: LaterStatement, known: MemoryType | None) -> 
 
 def title_of(text: str) -> str:
     """A title: the first words, without who said it and without trailing small words."""
-    speaker = re.match(r"[^:.;,]{2,40}:\s+", text)
-    rest = text[speaker.end() :] if speaker and len(speaker[0].split()) <= 4 else text
-    words = first_words(rest).split()
+    words = first_words(_SPEAKER.sub("", text)).split()
     while len(words) > 2 and not Note(words[-1], "", "").words:
         words.pop()
     name = " ".join(words).split(" (")[0].strip(",;:.…—–() ")
@@ -158,29 +152,18 @@ def is_settled(text: str, said_on: date) -> bool:
     if len(text) > MAX_SAID_TO_KEEP or is_kind("passing", text) or not is_kind("settled", text):
         return False
     found = values_in(text)
-    dated = any(_days_away(value, said_on) >= MIN_DAYS_AWAY for value in found)
-    measured = any(value.kind not in (*_FULL_DATE, "num", "weekday") for value in found)
-    return dated or (measured and _NAME.search(text) is not None)
+    is_dated = any(value.kind in _FULL_DATE and value.value != said_on.isoformat() for value in found)
+    return is_dated or (bool(_told_by(found) - {"weekday"}) and _NAME.search(text) is not None)
 
 
 def lasts(text: str) -> bool:
-    """Whether a log line is more than the weather of the day: dates, amounts, names, decisions, wishes."""
-    if is_kind("passing", text):
-        return False
-    kinds = {value.kind for value in values_in(text)}
-    points = 2 if kinds & _FULL_DATE else 0
-    points += 1 if kinds - _FULL_DATE - {"num"} else 0
-    points += 1 if _NAME.search(text) else 0
-    points += 1 if is_kind("durable", text) else 0
-    points += 2 if is_kind("wish", text) else 0
-    return points >= ENOUGH_LOGGED
+    """Whether a log line is more than the weather of the day: it has a date, or two of amounts, names, decisions."""
+    found = values_in(text)
+    signs = (_told_by(found), _NAME.search(text), is_kind("durable", text))
+    is_sure = is_kind("wish", text) or any(value.kind in _FULL_DATE for value in found)
+    return not is_kind("passing", text) and (is_sure or sum(map(bool, signs)) >= ENOUGH_LOGGED)
 
 
-def _days_away(value: Value, day: date) -> int:
-    """How far a date is from `day`; a month counts by its beginning, anything else is no date."""
-    if value.kind not in _FULL_DATE:
-        return 0
-    try:
-        return abs((date.fromisoformat(value.value if value.kind == "date" else f"{value.value}-01") - day).days)
-    except ValueError:
-        return 0
+def _told_by(values: Iterable[Value]) -> set[str]:
+    """The kinds of values that say something even without a date: no mere number."""
+    return {value.kind for value in values} - _FULL_DATE - {"num"}

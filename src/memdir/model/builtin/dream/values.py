@@ -1,11 +1,12 @@
 """Values in a text: dates, times, amounts, versions, weekdays, identifiers. What contradictions are made of.
 
-A value has a kind; only values of one kind can disagree. It knows no sentences.
+A value has a kind: `date`, `month`, a plain `num`, one with a unit (`num:s`), `weekday`, `often`, or another `figure`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,30 +16,33 @@ _NUMBER = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?![\d.])|\d+(?:[.,]\d+)*"
 _VALUE = re.compile(
     r"(?P<date>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<month>\b\d{4}-\d{2}\b(?!-))"
-    r"|(?P<quarter>\bQ[1-4] \d{4}\b)"
-    r"|(?P<hours>\b\d{1,2}:\d{2}\s?[-–—]\s?\d{1,2}:\d{2}\b)"
-    r"|(?P<time>\b\d{1,2}:\d{2}\b)"
-    r"|(?P<utc>\bUTC[+-]\d{1,2}\b)"
-    r"|(?P<host>\b[a-z0-9-]+(?:\.[a-z0-9-]+)+\.[a-z]{2,}\b)"
-    rf"|(?P<money>[€$£¥]\s?(?:{_NUMBER})|(?<![\w.])(?:{_NUMBER})\s?(?:[€$£¥]|euros?\b|dollars?\b|pounds?\b|EUR\b|USD\b|GBP\b))"
-    rf"|(?P<percent>(?<![\w.])(?:{_NUMBER})\s?%)"
-    r"|(?P<id>\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b)"
+    r"|(?P<figure>\bQ[1-4] \d{4}\b"
+    r"|\b\d{1,2}:\d{2}(?:\s?[-–—]\s?\d{1,2}:\d{2})?\b"
+    r"|\bUTC[+-]\d{1,2}\b"
+    r"|\b[a-z0-9-]+(?:\.[a-z0-9-]+)+\.[a-z]{2,}\b"  # a host
+    rf"|[€$£¥]\s?(?:{_NUMBER})|(?<![\w.])(?:{_NUMBER})\s?(?:[€$£¥%]|euros?\b|dollars?\b|pounds?\b|EUR\b|USD\b|GBP\b)"
+    r"|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b)"  # an identifier
     rf"|(?P<num>(?<![\w.-])(?:{_NUMBER})(?![\w-]))",
 )
 _WORD_AFTER = re.compile(r"\s?(?:[A-Z]{2,5}\s)?([^\W\d_][\w°/-]*)")
-_NAME_BEFORE = re.compile(r"(?<!\w)([A-ZÀ-ÖØ-Þ][\w-]*[a-zà-ÿ]\w*) $")
-_SPELLED = ("number", "weekday", "often")
+_NAME_BEFORE = re.compile(r"(?<!\w)[A-ZÀ-ÖØ-Þ][\w-]*[a-zà-ÿ]\w* $")
+_THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+_UNIT = re.compile(r"[\d.,]+(\s*\D+)$")
 
 
 @dataclass(frozen=True)
 class Value:
-    """One value: its kind, what it amounts to, and where it stands."""
+    """One value: its kind, what it amounts to, and how it is written."""
 
     kind: str
     value: str
-    start: int
-    end: int
     text: str
+
+    @property
+    def unit(self) -> str:
+        """What is written behind the number."""
+        match = _UNIT.search(self.text)
+        return match[1] if match else ""
 
     def is_like(self, other: Value) -> bool:
         """Whether the two can disagree."""
@@ -57,65 +61,48 @@ def _table() -> dict[str, dict[str, str]]:
 
 @cache
 def _spelled() -> re.Pattern[str]:
-    words = sorted((word for group in _SPELLED for word in _table()[group]), key=len, reverse=True)
+    words = sorted(
+        (word for group, some in _table().items() if group != "unit" for word in some), key=len, reverse=True
+    )
     return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE)
 
 
 def values_in(text: str) -> list[Value]:
-    """Every value in a text, in order."""
-    found = [_read(match, text) for match in _VALUE.finditer(text)]
-    taken = [(value.start, value.end) for value in found]
-    for match in _spelled().finditer(text):
-        value = _read_word(match, text)
-        if value and not any(start <= match.start() < end for start, end in taken):
-            found.append(value)
-    return sorted(found, key=lambda value: value.start)
+    """Every value in a text."""
+    found = [_read(match) for match in _VALUE.finditer(text)]
+    return found + [value for match in _spelled().finditer(text) for value in _spelled_out(match)]
 
 
-def _read(match: re.Match[str], text: str) -> Value:
-    kind = match.lastgroup or ""
-    raw = match[0]
+def _read(match: re.Match[str]) -> Value:
+    raw, kind = match[0], match.lastgroup or ""
     if kind == "num":
-        return _amount(_plain_number(raw), match.start(), match.end(), text)
-    if kind in ("money", "percent"):
-        return Value(kind, _plain_number(re.sub(r"[^\d.,]", "", raw)), match.start(), match.end(), raw)
-    if kind == "id":
-        prefix = re.match(r"[A-Za-z_-]*", raw)
-        return Value(f"id:{prefix[0].casefold() if prefix else ''}", raw.casefold(), match.start(), match.end(), raw)
-    value = re.sub(r"\s", "", raw).replace("–", "-").replace("—", "-").casefold()
-    return Value(kind, value.rjust(5, "0") if kind == "time" else value, match.start(), match.end(), raw)
+        return _amount(_plain(raw), match)
+    return Value(kind, _plain(raw), raw)
 
 
-def _amount(number: str, start: int, end: int, text: str) -> Value:
-    """A number with the unit or the thing that is counted behind it, or the name it belongs to before it."""
-    after = _WORD_AFTER.match(text, end)
+def _amount(number: str, match: re.Match[str]) -> Value:
+    """A number with the unit behind it, or the name it belongs to before it."""
+    after = _WORD_AFTER.match(match.string, match.end())
     unit = _table()["unit"].get(after[1].casefold()) if after else None
     if after and unit:
-        stop = after.end() if after.start(1) <= end + 1 else end
-        return Value(f"num:{unit}", number, start, stop, text[start:stop])
-    before = _NAME_BEFORE.search(text, 0, start)
-    return Value(f"num@{before[1].casefold()}" if before else "num", number, start, end, text[start:end])
+        stop = after.end() if after.start(1) <= match.end() + 1 else match.end()
+        return Value(f"num:{unit}", number, match.string[match.start() : stop])
+    is_named = _NAME_BEFORE.search(match.string, 0, match.start())
+    return Value("figure" if is_named else "num", number, match[0])
 
 
-def _read_word(match: re.Match[str], text: str) -> Value | None:
+def _spelled_out(match: re.Match[str]) -> Iterator[Value]:
     word = match[0].casefold()
     for kind in ("weekday", "often"):
         if word in _table()[kind]:
-            return Value(kind, _table()[kind][word], match.start(), match.end(), match[0])
-    after = _WORD_AFTER.match(text, match.end())
-    if after is not None and after[1].casefold() in _table()["unit"]:
-        return _amount(_table()["number"][word], match.start(), match.end(), text)
-    return None
+            yield Value(kind, _table()[kind][word], match[0])
+            return
+    value = _amount(_table()["number"][word], match)
+    if value.kind.startswith("num:"):  # "a" and "one" count only what has a unit
+        yield value
 
 
-def _plain_number(raw: str) -> str:
-    """One spelling for 1,500 and 1500 and 1.500; a decimal stays one."""
-    compact = re.sub(r"[\u00a0 ]", "", raw)
-    if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", compact):
-        return re.sub(r"[.,]", "", compact)
-    return compact.replace(",", ".")
-
-
-def unit_of(value: Value) -> str:
-    match = re.search(r"[\d.,]+(\s*\D+)$", value.text)
-    return match[1] if match else ""
+def _plain(raw: str) -> str:
+    """One spelling for 1,500 and 1500 and 1.500, 9:00 and 09:00; a decimal stays one."""
+    text = re.sub(r"[\s€$£¥%]|euros?|dollars?|pounds?|EUR|USD|GBP", "", raw).replace("–", "-").replace("—", "-")
+    return _THOUSANDS.sub("", text).replace(",", ".").casefold().removeprefix("0")

@@ -1,22 +1,51 @@
-"""Extraction's front door: a conversation in, drafts of memories out. Pure, offline, deterministic."""
+"""Extraction's front door: a conversation in, drafts of memories out. Pure, offline, deterministic.
+
+A draft has a body of rule, Why and How to apply, with names, absolute dates and no secrets (T2, T3).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
-from memdir.model.builtin.extract.drafting import compose
-from memdir.model.builtin.extract.features import UserTurn, observe
-from memdir.model.builtin.extract.guards import is_known, is_revoked, planted_words, usable
-from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
-from memdir.model.builtin.extract.same_memory import Shelf, best_match, is_beside, restated, shelve
+from memdir.model.builtin.extract.features import Seen, UserTurn, observe
+from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
+from memdir.model.builtin.extract.judge import CLASSES, TYPES, SentenceJudge, shipped
+from memdir.model.builtin.extract.same_memory import (
+    Shelf,
+    best_match,
+    is_beside,
+    restated,
+    shelve,
+    subject_and_values,
+)
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
+from memdir.model.builtin.extract.wishes import plainly
+from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
+from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
+from memdir.store.taxonomy import IN_OWN_WORDS
 from memdir.store.topic import Topic
+from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.text.facts import facts_in
+from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
+from memdir.text.standing import one_day_each
+from memdir.text.words import cut_at_word
 
 REVOKED = 0.5  # log-odds that a memory is the one to forget
+MAX_BODY = 1400  # a longer memory is a dump of the conversation
+MAX_CONTEXT = 120  # enough of a request to say what the rule was about
+MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
+CLAIM_WORDS = 5  # of a name taken from the description that make it a sentence
+LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
+EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
+# A turn with one of these is not quoted even as context: it was not meant to be kept.
+_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})
+# Nor is one that says something of its own: it is a memory, or was one until now.
+_STATES = frozenset({"always", "durable", "forbid", "want", "change", "decide", "event", "owner", "self"})
 
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
@@ -27,8 +56,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
 def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
     """The same with a judge of the caller's choice (training and evaluation)."""
     turns = observe(conversation)
-    planted = planted_words(conversation)
-    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found, planted))]
+    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}
     for candidate in candidates:
@@ -87,3 +115,127 @@ def _revocations(
                     old = (memory.file, memory.name, memory.description, memory.type or "", memory.body)
                     drafts.setdefault(memory.file, MemoryDraft("delete", *old, (turn.line.id,)))
     return list(drafts.values())
+
+
+@dataclass
+class _Parts:
+    rule: list[str] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+    apply: list[str] = field(default_factory=list)
+    lead: str = ""
+    best: float = -1.0
+
+
+def compose(
+    conversation: Talk, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]
+) -> MemoryDraft | None:
+    """The draft of a candidate, or None when nothing safe is left to say."""
+    parts = _parts(conversation, candidate, updates)
+    if not parts.rule:
+        return None
+    lead = parts.lead or parts.rule[0]
+    description = describe_rule(lead, [text for text in parts.rule if text != lead])
+    is_named = updates and not _is_claim(updates) and not subject_and_values(updates.name)[1]
+    name = " ".join(updates.name.split()) if updates and is_named else title(lead)
+    kind = (updates and updates.type) or ""
+    kind = kind if kind in TYPES.values() else candidate.type
+    body = _body(parts, candidate, updates)
+    file = updates.file if updates else free_key(file_stem(name, kind), taken.__contains__)
+    if holds_secret(f"{name}\n{description}\n{body}"):
+        return None
+    sources = _sources(conversation, candidate)
+    return MemoryDraft("update" if updates else "create", file, name, description, kind, body, sources)
+
+
+def _is_claim(memory: Existing) -> bool:
+    """Whether a name says what the memory says, and not what it is about: it would go on saying the old."""
+    is_taken_over = memory.name.casefold() in memory.description.casefold() and len(memory.name.split()) >= CLAIM_WORDS
+    return is_taken_over or bool(facts_in(memory.name))
+
+
+def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:
+    anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
+    dates = _dates(conversation, candidate, anchors)
+    language = candidate.turn.language
+    parts = _Parts([tidy(text, language) for text in candidate.adopted if not holds_secret(text)])
+    parts.lead = parts.rule[0] if parts.rule else ""
+    for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.clause.number):
+        text = _safe(one, dates, candidate)
+        if text:
+            _place(parts, one, text, candidate)
+    parts.apply.extend(_context(candidate))
+    return parts
+
+
+def _place(parts: _Parts, one: Scored, text: str, candidate: MemoryCandidate) -> None:
+    """Put a sentence where it belongs: to the rule, its reason, or its use."""
+    language = candidate.turn.language
+    if one in candidate.core:
+        rule, reason = rule_and_reason(text, language) if candidate.type in EXPLAINED else (text, "")
+        parts.rule.append(tidy(rule, language))
+        parts.why.extend([tidy(reason, language)] if reason else [])
+        if one.score > parts.best and not candidate.adopted:
+            parts.best, parts.lead = one.score, parts.rule[-1]
+    elif anywhere("applies", language).match(text):
+        parts.apply.append(tidy(text, language))
+    elif candidate.type in EXPLAINED and (one.odds["W"] >= LIKELY_REASON or "because" in one.seen.meanings):
+        parts.why.append(tidy(text, language))
+    else:
+        parts.rule.append(tidy(text, language))
+
+
+def _dates(
+    conversation: Talk, candidate: MemoryCandidate, anchors: tuple[date, ...]
+) -> dict[int, tuple[DateSpan, ...]]:
+    seen = candidate.turn.seen
+    clock = Clock(conversation.now.date(), candidate.turn.language, anchors)
+    spans = read_dates([one.clause.text for one in seen], clock)
+    return {one.clause.number: found for one, found in zip(seen, spans, strict=True)}
+
+
+def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: MemoryCandidate) -> str:
+    """The sentence as it may be written: dates absolute, secrets out."""
+    text, found = one.seen.clause.text, dates[one.seen.clause.number]
+    days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
+    written = with_dates(text, days)
+    return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
+
+
+def _context(candidate: MemoryCandidate) -> list[str]:
+    """What the statement leans on: the sentence before it, or the request that named "that file" in the turn before."""
+    spoken = sorted((one.seen.clause.number, one.seen.clause.text) for one in (*candidate.core, *candidate.support))
+    first, opening = spoken[0]
+    if first and anywhere("leans", candidate.turn.language).match(opening):
+        return _quoted("Said about", [candidate.turn.seen[first - 1]])
+    points = any(anywhere("points-at", candidate.turn.language).search(text) for _, text in spoken)
+    is_request = candidate.earlier and not any(one.meanings & _STATES or one.dates for one in candidate.earlier.seen)
+    return _quoted("Said about", candidate.earlier.seen) if candidate.earlier and points and is_request else []
+
+
+def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
+    text = " ".join(one.clause.text for one in seen)
+    unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
+    if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
+        return []
+    return [f"{heading}: “{cut_at_word(text, MAX_CONTEXT)}”"]
+
+
+def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
+    paragraphs = [" ".join(parts.rule)]
+    if parts.why:
+        paragraphs.append("**Why:** " + " ".join(parts.why))
+    if parts.apply:
+        paragraphs.append("**How to apply:** " + " ".join(parts.apply))
+    if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
+        paragraphs.append(IN_OWN_WORDS)
+    if updates:
+        paragraphs.append(f"{BEFORE} {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
+    return cut_at_word("\n\n".join(paragraphs), MAX_BODY)
+
+
+def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:
+    """The lines a draft came from: the user's own, and those he adopted or leaned on."""
+    lines = conversation.lines
+    said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
+    adopted = said[-1:] if candidate.adopted else []
+    return tuple(dict.fromkeys((*adopted, candidate.turn.line.id)))

@@ -1,7 +1,6 @@
 """Firm reasons why a candidate may not become a memory, whatever the judge thinks.
 
-Text that somebody planted, what others want, secrets, what the instruction file, the code or a memory already says, and
-what the user took back (T5, X12).
+What others want, secrets, what the instruction file, the code or a memory says already, what the user took back (T5).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import replace
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
-from memdir.model.builtin.extract.talk import Talk
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import stems
 from memdir.text.pastes import ends_reported, is_reported
@@ -33,17 +31,17 @@ KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
 
 
-def usable(candidate: MemoryCandidate, planted: frozenset[str]) -> MemoryCandidate | None:
+def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
-    core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one, planted))
-    support = tuple(one for one in candidate.support if _is_safe(one) and not _touches(one, planted, least=1))
+    core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one))
+    support = tuple(one for one in candidate.support if _is_safe(one))
     is_bare = all(one.seen.wish and one.seen.clause.text.endswith((":", "：")) for one in core)  # "remember this:"
     is_rule = candidate.type in ("user", "feedback")
     kind = "project" if is_rule and any(map(_is_others, core)) else candidate.type
     return None if is_bare else replace(candidate, type=kind, core=core, support=support)
 
 
-def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) -> bool:
+def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
     wanted may still be a fact, and is one where the user asks to remember it."""
     text, meanings = one.seen.clause.text, one.seen.meanings
@@ -56,7 +54,7 @@ def _stands(candidate: MemoryCandidate, one: Scored, planted: frozenset[str]) ->
         return False
     if anywhere("remember-this").search(one.seen.clause.sentence) and WHERE_IN_CODE.search(text):
         return False
-    return _is_safe(one) and not _touches(one, planted, least=3)
+    return _is_safe(one)
 
 
 def _is_others(one: Scored) -> bool:
@@ -67,22 +65,6 @@ def _is_safe(one: Scored) -> bool:
     said = without_secrets(one.seen.clause.text)
     tells = len(set(stems(said)) - RULE_STEMS) >= MIN_TOPICS
     return tells or (bool(said) and not holds_secret(one.seen.clause.sentence))
-
-
-def planted_words(conversation: Talk) -> frozenset[str]:
-    """Topic words of text that talks to agents: in tool results, and where the assistant reports and refuses it."""
-    parts: list[str] = []
-    for line in conversation.lines:
-        if line.kind in ("tool_result", "paste") or line.role == "assistant":
-            mark = anywhere("refusal" if line.role == "assistant" else "agent-talk")
-            parts.extend(part for part in re.split(r"\n|(?<=[.;>])\s", line.text) if mark.search(part))
-    return frozenset(stem for part in parts for stem in stems(part))
-
-
-def _touches(one: Scored, planted: frozenset[str], *, least: int) -> bool:
-    topic = set(stems(one.seen.clause.text))
-    shared = len(topic & planted)
-    return shared >= least and shared >= len(topic) * (0.2 if least == 1 else 0.5)
 
 
 def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:

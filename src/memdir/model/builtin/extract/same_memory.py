@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,7 +41,6 @@ class Shelf:
     memories: tuple[Existing, ...]
     topics: tuple[frozenset[str], ...]
     headlines: tuple[frozenset[str], ...]
-    holders: Mapping[str, tuple[int, ...]]
     weights: Mapping[str, float]
     instructions: frozenset[str]
 
@@ -56,28 +56,21 @@ class Shelf:
 
     def near(self, topic: frozenset[str]) -> list[int]:
         """The memories that share most with a text."""
-        sums: dict[int, float] = {}
-        for stem in sorted(topic & self.holders.keys()):
-            for number in self.holders[stem]:
-                sums[number] = sums.get(number, 0.0) + self.weights[stem]
-        return sorted(sorted(sums), key=lambda number: -sums[number])[:MAX_COMPARED]
+        shared = {number: sorted(topic & theirs) for number, theirs in enumerate(self.topics)}
+        sums = {number: sum(self.weights[stem] for stem in both) for number, both in shared.items() if both}
+        return sorted(sums, key=lambda number: -sums[number])[:MAX_COMPARED]
 
 
 def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[str, float]) -> Shelf:
     """Prepare the memories for comparison."""
     headlines = tuple(frozenset(stems(f"{one.name} {one.description}")) for one in existing)
     topics = tuple(headline | frozenset(stems(one.body)) for one, headline in zip(existing, headlines, strict=True))
-    holders: dict[str, list[int]] = {}
-    for number, topic in enumerate(topics):
-        for stem in topic:
-            holders.setdefault(stem, []).append(number)
+    holders = Counter(stem for topic in topics for stem in topic)
     total = math.log(1 + max(1, len(topics)))
     weights = {
-        stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(len(numbers)) / total)
-        for stem, numbers in holders.items()
+        stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(count) / total) for stem, count in holders.items()
     }
-    frozen = {stem: tuple(numbers) for stem, numbers in holders.items()}
-    return Shelf(tuple(existing), topics, headlines, frozen, weights, frozenset(stems(instructions)))
+    return Shelf(tuple(existing), topics, headlines, weights, frozenset(stems(instructions)))
 
 
 def best_match(
