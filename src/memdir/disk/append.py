@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, require_plain
+from memdir.disk.plain_file import BINARY, NEVER_WAIT, NO_LINK, require_plain
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK | NEVER_WAIT
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK | NEVER_WAIT | BINARY
 _PRIVATE = 0o600
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from memdir.disk.open_writers import try_lock
-from memdir.disk.plain_file import NO_LINK, open_descriptor, reason_of
+from memdir.disk.plain_file import BINARY, NO_LINK, open_descriptor, reason_of
 from memdir.errors import DiskError
 
 FILE_MODE = 0o600  # memories are private
@@ -21,7 +21,7 @@ FOLDER_MODE = 0o700
 _NEW_PROJECT_FILE = 0o664  # no text needs to be run, and none has to be written by strangers, even in /tmp
 TEMPORARY_PREFIX = ".memdir-tmp-"  # a leading dot keeps a half-written file out of every scan
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | BINARY
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then run the same command again",
     errno.EDQUOT: "Your disk quota is used up: free some space, then run the same command again",
@@ -70,13 +70,17 @@ def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None, dura
             os.utime(temporary, ns=(mtime_ns, mtime_ns))
         if durably:
             _flush_file(descriptor)
+        if sys.platform == "win32":
+            os.close(descriptor)  # Windows renames no open file
+            descriptor = -1
         yield temporary
     except BaseException:
         with suppress(OSError):  # the next start sweeps it
             os.unlink(temporary)
         raise
     finally:
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def write_project_file(path: str, data: bytes) -> None:
@@ -202,6 +206,8 @@ def sweep_temporaries(folder: str) -> int:
 
 def flush_folder(folder: str) -> None:
     """Make renames and deletions inside `folder` survive a power cut."""
+    if sys.platform == "win32":
+        return  # Windows has no descriptor for a folder; NTFS journals its metadata
     try:
         descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:

@@ -19,7 +19,7 @@ from memdir.errors import RemoteError
 
 TIMEOUT_SECONDS = 60.0  # for one exchange; a team's memories are a few megabytes at most
 _PROTOCOLS = "https:ssh:file"
-_KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
+_KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
 _KEPT_TOO = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
 # Git's other half, where the remote is a folder on this disk: none of its hooks and none of its programs.
 _OTHER_HALF = (

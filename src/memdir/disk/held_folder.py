@@ -16,7 +16,7 @@ from memdir.disk.atomic import FOLDER_MODE
 from memdir.disk.plain_file import NO_LINK
 from memdir.errors import MemdirError, PathEscape
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @contextmanager

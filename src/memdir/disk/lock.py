@@ -6,14 +6,13 @@ error messages only; nothing is decided by it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
-from memdir.disk.open_writers import try_lock
+from memdir.disk.open_writers import try_lock, unlock
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
 from memdir.errors import LockBusy
 
@@ -36,9 +35,7 @@ def locked(path: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[int]:
         _name_holder(descriptor)
         yield descriptor
     finally:
-        with suppress(OSError):  # closing it does the same
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # at once, whatever child still has the descriptor
-        os.close(descriptor)
+        _release(descriptor)
 
 
 def _acquire(path: str, wait_seconds: float) -> int:
@@ -85,9 +82,11 @@ def _is_still_there(descriptor: int, path: str) -> bool:
 
 
 def _name_holder(descriptor: int) -> None:
-    with suppress(OSError):  # a full disk must not stop a deletion; the text only serves messages
+    try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, b"%d\n" % os.getpid())
+    except OSError:
+        return  # a full disk must not stop a deletion; the text only serves messages
 
 
 def _holder(descriptor: int) -> str:
@@ -96,3 +95,12 @@ def _holder(descriptor: int) -> str:
     except OSError:
         return ""
     return f" (process {text})" if text.isdigit() else ""
+
+
+def _release(descriptor: int) -> None:
+    try:
+        unlock(descriptor)  # at once, whatever child still has the descriptor
+    except OSError:
+        return  # closing it does the same
+    finally:
+        os.close(descriptor)

@@ -6,30 +6,66 @@ the whole.
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from memdir.disk.plain_file import open_descriptor
 
+if sys.platform == "win32":
+    import msvcrt
 
-def try_lock(descriptor: int) -> bool:
-    """Take the lock if it is free; OSError on a file system without locks."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    _FAR = 1 << 20  # behind the text, so that it stays readable
 
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock if it is free."""
+        try:
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
 
-def mark_writing(descriptor: int) -> bool:
-    """Say that we are writing. False while somebody has the file for themselves: ask again later."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # held by another, or a file system without locks
-        return False
-    return True
+    def unlock(descriptor: int) -> None:
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+    def mark_writing(descriptor: int) -> bool:
+        """Windows has no shared lock that leaves other writers alone: a writer cannot be marked there."""
+        return descriptor >= 0
+
+    def _take_whole(descriptor: int) -> bool:
+        """So nobody is ever taken to be gone."""
+        return descriptor < 0
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock if it is free; OSError on a file system without locks."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def mark_writing(descriptor: int) -> bool:
+        """Say that we are writing. False while somebody has the file for themselves: ask again later."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:  # held by another, or a file system without locks
+            return False
+        return True
+
+    def _take_whole(descriptor: int) -> bool:
+        try:
+            return try_lock(descriptor)
+        except OSError:
+            return False  # a file system without locks: nobody is taken to be gone
 
 
 @contextmanager
@@ -41,9 +77,6 @@ def left_alone(path: str) -> Iterator[bool]:
         yield False
         return
     try:
-        is_free = False
-        with suppress(OSError):  # a file system without locks: nobody is taken to be gone
-            is_free = try_lock(descriptor)
-        yield is_free
+        yield _take_whole(descriptor)
     finally:
         os.close(descriptor)

@@ -14,8 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-NO_LINK = os.O_NOFOLLOW
-NEVER_WAIT = os.O_NONBLOCK | os.O_NOCTTY
+# Windows has none of the first three and needs the last.
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+BINARY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDONLY | NEVER_WAIT | BINARY
+_FLAGS_NO_LINK = _FLAGS | NO_LINK
 _MADE_UP = ("/proc", "/sys")
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -40,7 +44,7 @@ def open_descriptor(path: str, *, follow: bool = True) -> tuple[int, os.stat_res
     if follow:
         require_plain(os.stat(path))  # opening a device can already do something
     try:
-        descriptor = os.open(path, os.O_RDONLY | NEVER_WAIT | (0 if follow else NO_LINK))
+        descriptor = os.open(path, _FLAGS if follow else _FLAGS_NO_LINK)
     except OSError:
         if not follow:
             require_plain(os.lstat(path))  # a link, a socket: say so

@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from memdir.disk.shipped import shipped_lines
 from memdir.errors import HistoryError
 
+# Kept from the caller's environment; everything else, above all GIT_*, is dropped.
+_KEPT_VARIABLES = ("TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT")
 _NOWHERE = "/nonexistent/git"  # not a bare name, which would be looked for in the current folder too
 
 
 def find_program(name: str) -> str:
     """The full path of a program, or "" when it is not installed."""
-    paths = (os.path.join(folder, name) for folder in search_path().split(os.pathsep) if folder)
+    file = f"{name}.exe" if os.name == "nt" else name
+    paths = (os.path.join(folder, file) for folder in search_path().split(os.pathsep) if folder)
     return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), "")
 
 
@@ -71,8 +74,8 @@ def run_git(
             cwd=cwd,
             env=_environment(variables),
             timeout=timeout_seconds,
-            pass_fds=kept_open,
-            umask=0o077,
+            pass_fds=kept_open if os.name == "posix" else (),
+            umask=0o077 if os.name == "posix" else -1,
         )
     except FileNotFoundError:
         raise HistoryError(
@@ -113,6 +116,5 @@ def run_git_bounded(
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Of the caller's environment only the temporary folder; everything else, above all GIT_*, is dropped."""
-    kept = {"TMPDIR": os.environ["TMPDIR"]} if "TMPDIR" in os.environ else {}
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return {**kept, "PATH": search_path(), "LC_ALL": "C.UTF-8", "HOME": os.devnull, **git_guards(), **variables}

@@ -162,6 +162,8 @@ def find_repository(tree: str, deadline: float) -> Repository:
 
 def _check_owners(*paths: str) -> None:
     """As git does it before it reads a repository, which it does not where it is told which one to read."""
+    if not hasattr(os, "geteuid"):
+        raise LeftOut("on this system memdir cannot tell whose it is")
     for path in dict.fromkeys(paths):
         try:
             owner = os.lstat(path).st_uid
