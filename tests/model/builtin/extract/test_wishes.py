@@ -41,6 +41,7 @@ from .talk import drafts, only
         ("note to future you: with a stack trace I want the cause first\n```\nValueError: not z", "the cause first"),
         ("please remember: no deploys while the night shift is on, that is 22 to 6", "22 to 6"),
         ("以后提交说明都用英文写，记住了吗？", "英文"),
+        ("From now on never mock the database in tests: mocks hid a broken migration last quarter.", "never mock"),
     ],
 )
 def test_a_wish_in_so_many_words_is_kept(said: str, kept: str) -> None:

@@ -14,7 +14,7 @@ from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import Talk, clauses
-from memdir.model.builtin.extract.wishes import is_bare, is_said
+from memdir.model.builtin.extract.wishes import announces, is_bare, is_said
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues
@@ -96,13 +96,16 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_wish = is_meant and is_explicit(seen, turn.language)
         is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
-        is_head = seen.clause.text.endswith((":", "："))
+        text = seen.clause.text
+        is_head = text.endswith((":", "："))
         is_asked_for = (is_announced or at in meant) and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
         is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
         is_decided = is_meant and "decide" in seen.meanings
         least = THINKABLE if is_plain else DECIDED
         is_kept = is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least)
-        is_announced = is_head and (is_wish or ("remember" in seen.meanings and is_meant))  # "things to remember:"
+        is_announced = is_meant and (
+            announces(text, seen.wish) if seen.wish else is_head and "remember" in seen.meanings
+        )
         around = frozenset() if seen.clause.ends else around
         yield Scored(seen, _made_sure(odds) if is_kept else odds)
 
@@ -127,9 +130,8 @@ def _is_told(seen: Seen, *, in_jest: bool) -> bool:
     """Whether a clause asks for it in so many words, and is no what-if; "from now on" is often said in jest."""
     if not seen.wish or seen.meanings & NOT_TOLD:
         return False
-    says = seen.clause.text[seen.wish.says :]
-    jokes = in_jest and seen.wish.kind != "remember-this"
-    return is_said(says) and not says.endswith((":", "：")) and not jokes
+    text, jokes = seen.clause.text, in_jest and seen.wish.kind != "remember-this"
+    return is_said(text[seen.wish.says :]) and not announces(text, seen.wish) and not jokes
 
 
 def is_explicit(seen: Seen, language: str) -> bool:

@@ -74,6 +74,12 @@ def is_said(text: str) -> bool:
     return len(re.findall(r"\w+", text)) >= MIN_WORDS or unspaced >= MIN_UNSPACED
 
 
+def announces(text: str, wish: Wish) -> bool:
+    """Whether what is wished comes next: "one more rule to remember:"; "from now on no mocks:" has said it."""
+    is_head = text.rstrip().endswith((":", "："))
+    return is_head and (wish.kind == "remember-this" or not is_said(text[wish.says :]))
+
+
 def plainly(text: str, wish: Wish) -> str:
     """The clause without what makes a wish polite: "could you please …?", "…, ok?"."""
     return _tag().sub("", text[wish.start :]).rstrip("?？ ")
