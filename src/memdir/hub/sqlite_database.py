@@ -8,8 +8,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
@@ -59,12 +59,12 @@ class SqliteDatabase:
     async def connect(self) -> None:
         make_folder(os.path.dirname(self.path))
         try:
-            _make_file(self.path)
-            self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            self._connection.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
-            self._connection.execute("pragma journal_mode = wal")
-            self._migrate(self._connection)
-        except (OSError, sqlite3.DatabaseError) as error:
+            with _for_us_alone():
+                self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+                self._connection.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
+                self._connection.execute("pragma journal_mode = wal")
+                self._migrate(self._connection)
+        except sqlite3.DatabaseError as error:
             told = f"the hub's database {self.path} cannot be opened: {error}"
             raise MemdirError(told, remedy="Name another with --database, or bring back a backup") from None
         self._connection.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
@@ -168,14 +168,18 @@ class SqliteDatabase:
 
     def back_up(self, path: str) -> None:
         """A copy as of now, beside whoever writes."""
-        _make_file(path)
-        with closing(sqlite3.connect(path)) as copy:
+        with _for_us_alone(), closing(sqlite3.connect(path)) as copy:
             self._connection.backup(copy)
 
 
-def _make_file(path: str) -> None:
-    """A new file is 0600, as are those that SQLite puts beside it: a team's texts are not for everybody here."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+@contextmanager
+def _for_us_alone() -> Iterator[None]:
+    """Files made here are 0600: the texts of a team are not for everybody on this machine."""
+    mask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(mask)
 
 
 class _Team:
