@@ -111,3 +111,22 @@ def test_what_only_looks_polite_stays(said: str) -> None:
 def test_the_first_words_of_a_text_end_at_a_pause() -> None:
     assert first_words("Deploys are frozen, ask Ana") == "Deploys are frozen"
     assert first_words("") == "memory"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("From 1 July Dr. Okafor takes over the clinic.", "From 1 July Dr. Okafor takes over the clinic"),
+        ("Mr. Patel checks the fire doors.", "Mr. Patel checks the fire doors"),
+        ("St. Mary's parish hall is closed.", "St. Mary's parish hall is closed"),
+        ("Invoices over approx. 2,000 euros wait.", "Invoices over approx. 2,000 euros wait"),
+        ("Die Hochzeit ist am 14. Juni.", "Die Hochzeit ist am 14. Juni"),
+        ("À partir du 1er juin (2026-06-01), Hugo tient la caisse.", "Hugo tient la caisse"),
+    ],
+)
+def test_a_title_does_not_end_at_a_shortening_nor_tell_only_when(said: str, told: str) -> None:
+    assert title(said) == told
+
+
+def test_a_description_does_not_end_at_a_shortening() -> None:
+    assert describe("Dr. Brandt is away. Ask Ana.") == "Dr. Brandt is away"

@@ -77,7 +77,12 @@ def read_local(root: str, caps: TeamCaps) -> LocalTexts:
         try:
             if key in found.texts:
                 raise PathEscape("another file has the same name in another spelling", remedy="Rename one of them")
-            found.texts[key], found.saved[key] = _read(root, path, caps)
+            folder, name = os.path.split(path)
+            with held_folder(root, folder) as held:
+                data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)
+            if status.st_nlink != 1:
+                raise PathEscape("it has a second name (a hard link)", remedy="Put a copy in its place")
+            found.texts[key], found.saved[key] = data, status.st_mtime
         except FileNotFoundError:
             continue  # deleted at this moment
         except PathEscape as error:
@@ -96,12 +101,3 @@ def spell_alike(root: str) -> None:
         with suppress(OSError, PathEscape), held_folder(root, folder) as held:
             if not os.path.lexists(os.path.join(held, nfc(name))):
                 os.rename(os.path.join(held, name), os.path.join(held, nfc(name)))
-
-
-def _read(root: str, path: str, caps: TeamCaps) -> tuple[bytes, float]:
-    folder, _, name = path.rpartition("/")
-    with held_folder(root, folder) as held:
-        data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)
-    if status.st_nlink != 1:
-        raise PathEscape("it has a second name (a hard link)", remedy="Put a copy in its place")
-    return data, status.st_mtime

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
-from memdir.disk.plain_json import decode, encode
+from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
 from memdir.layout import Place
 from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of, is_digest, moment
-from memdir.store.shared import MAX_KNOWN_BYTES
+from memdir.store.shared import note_of_team
 
 _MAX_TEXT_BYTES = 1 << 20
 
@@ -51,17 +52,14 @@ class KnownTeam:
     @staticmethod
     def load(place: Place, remote: str) -> KnownTeam:
         """The note; an empty one where there is none, it is damaged, or it is about another remote."""
-        found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
-        known = KnownTeam(place, remote)
-        if not isinstance(found, dict) or found.get("remote") != remote or not isinstance(found.get("memories"), dict):
-            return known
-        known.revision, known.team = _text(found.get("revision")), _text(found.get("team"))
+        found = note_of_team(place)
+        memories, purged = found.get("memories"), found.get("purged")
+        if found.get("remote") != remote or not isinstance(memories, dict):
+            return KnownTeam(place, remote)
+        known = KnownTeam(place, remote, _text(found.get("revision")), _text(found.get("team")))
         known.synced = moment(found.get("synced"))
-        waiting = found.get("purged")
-        known.purged = [one for one in waiting if isinstance(one, str)] if isinstance(waiting, list) else []
-        for key, told in found["memories"].items():
-            if isinstance(key, str) and is_key(key) and isinstance(told, dict):
-                known.seen[key] = _seen(told)
+        known.seen = {key: _seen(told) for key, told in memories.items() if is_key(key) and isinstance(told, dict)}
+        known.purged = [one for one in purged if isinstance(one, str)] if isinstance(purged, list) else []
         return known
 
     def save(self) -> None:
@@ -76,7 +74,11 @@ class KnownTeam:
         }
         make_folder(os.path.dirname(self.place.known_of_team))
         write_bytes_atomic(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
-        self._drop_texts()
+        needed = {version.digest for one in self.seen.values() for version in (one.version, one.there)}
+        with suppress(OSError):  # there are none yet
+            for name in os.listdir(self.place.texts_of_team):
+                if is_digest(name) and name not in needed:
+                    delete_file(self._path(name))
 
     def manifest(self) -> Manifest:
         return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays)
@@ -108,8 +110,7 @@ class KnownTeam:
         self.seen[key] = replace(self.seen.get(key, SeenMemory(Version(GONE))), offered=offered, refused=reason)
 
     def waiting(self) -> dict[str, Version]:
-        """What the remote has and was not taken in: what stood in its way may be gone by now. What nobody kept the text
-        of is asked for again."""
+        """What the remote has and was not taken in. What nobody kept the text of is asked for again."""
         found: dict[str, Version] = {}
         for key, one in list(self.seen.items()):
             if one.offered and (one.offered.is_gone or self.kept(one.offered.digest) is not None):
@@ -125,16 +126,6 @@ class KnownTeam:
     def _path(self, digest: str) -> str:
         return os.path.join(self.place.texts_of_team, digest)
 
-    def _drop_texts(self) -> None:
-        needed = {version.digest for one in self.seen.values() for version in (one.version, one.there)}
-        try:
-            names = os.listdir(self.place.texts_of_team)
-        except OSError:
-            return
-        for name in names:
-            if is_digest(name) and name not in needed:
-                delete_file(self._path(name))
-
 
 def _seen(told: Mapping[str, Any]) -> SeenMemory:
     offered = _version(told["offered"]) if isinstance(told.get("offered"), dict) else None
@@ -143,7 +134,7 @@ def _seen(told: Mapping[str, Any]) -> SeenMemory:
 
 def _version(told: Mapping[str, Any]) -> Version:
     digest, author = _text(told.get("digest")), _text(told.get("author"))
-    return Version(digest if is_digest(digest) else GONE, author, moment(told.get("saved")), told.get("purged") is True)
+    return Version(digest if is_digest(digest) else GONE, author, told.get("saved", 0.0), told.get("purged") is True)
 
 
 def _told(one: SeenMemory) -> dict[str, object]:

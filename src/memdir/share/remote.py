@@ -18,8 +18,7 @@ Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "di
 Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict", "purged"]
 _MAX_SECONDS = 1e11  # thousands of years from now
 GONE = ""  # the digest of what was deleted
-HEX = frozenset("0123456789abcdef")
-
+_HEX = frozenset("0123456789abcdef")
 
 _name_of = lru_cache(maxsize=1_000)(told_member)  # a few people, and thousands of versions
 
@@ -35,7 +34,7 @@ def moment(told: object) -> float:
 
 
 def is_digest(text: str) -> bool:
-    return len(text) == 64 and HEX.issuperset(text)
+    return len(text) == 64 and _HEX.issuperset(text)
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ class Version:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "author", _name_of(self.author))  # whoever tells it: a name, and nothing else
+        object.__setattr__(self, "saved", moment(self.saved))  # and a time that clocks show
 
     @property
     def is_gone(self) -> bool:
@@ -94,8 +94,7 @@ class Manifest:
 
     versions: Mapping[str, Version] = field(default_factory=dict)
     revision: str = ""
-    strays: Mapping[str, str] = field(default_factory=dict)  # what lies here and was never heard of, by its digest:
-    # a remote tells which of these very texts were deleted there
+    strays: Mapping[str, str] = field(default_factory=dict)  # digests of what lies here and may be deleted there
 
     def digest(self, key: str) -> str:
         return self.versions[key].digest if key in self.versions else GONE
@@ -128,7 +127,7 @@ class PushResult:
 class Remote(Protocol):
     """Where a team's memories are kept. RemoteError when it cannot be used now."""
 
-    caps: TeamCaps  # what is more is not read
+    caps: TeamCaps = TeamCaps()  # what is more is not read
 
     def pull(self, known: Manifest) -> Delta:
         """What differs there from what is known here."""
@@ -138,3 +137,4 @@ class Remote(Protocol):
 
     def close(self) -> None:
         """Let go of a connection, if there is one; the next request opens another."""
+        return  # most hold none

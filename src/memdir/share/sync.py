@@ -15,7 +15,16 @@ from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
-from memdir.events import Event, Sink, entries_capped, push_suppressed, secret_skipped, team_pulled, team_pushed
+from memdir.events import (
+    NullSink,
+    Sink,
+    entries_capped,
+    push_suppressed,
+    secret_skipped,
+    team_pulled,
+    team_pushed,
+    tell,
+)
 from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
 from memdir.share.merge import beside, name_beside, settle
@@ -38,7 +47,6 @@ _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
 
 Base = tuple[bytes | None, str]  # what a memory was at the last sync, where that was kept, and its digest
-OnProgress = Callable[[int, int], None]
 OnPurged = Callable[[str], tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
 
 
@@ -77,17 +85,16 @@ class Sync:
     member: str = ""
     caps: TeamCaps = field(default_factory=TeamCaps)
     clock: Callable[[], float] = time.time
-    sink: Sink | None = None
-    on_progress: OnProgress | None = None
+    sink: Sink = field(default_factory=NullSink)
+    on_progress: Callable[[int, int], None] | None = None
     on_purged: OnPurged | None = None
     _renamed: set[str] = field(default_factory=set, init=False)
 
     def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
         """Pull and push until both sides agree, or only give what waits. LockBusy while another sync runs."""
         report = SyncReport(self.name)
-        place = self.store.place
-        with locked(place.team_lock, wait_seconds=WAIT_SECONDS):
-            known = KnownTeam.load(place, self.name)
+        with locked(self.store.place.team_lock, wait_seconds=WAIT_SECONDS):
+            known = KnownTeam.load(self.store.place, self.name)
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
                 if not pushes_only:
@@ -103,13 +110,10 @@ class Sync:
 
     def _look(self, known: KnownTeam, report: SyncReport) -> None:
         """What waits, and what cannot be given to others."""
-        local = self._local()
+        local = read_local(self.store.root, self.caps)
         report.waiting = list(self._changes(known, local, report))
         report.left_out.update(local.left_out)
         report.proposals, report.team = proposals_noted(self.store.place), known.team
-
-    def _local(self) -> LocalTexts:
-        return read_local(self.store.root, self.caps)
 
     def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
         if not is_dry:
@@ -129,8 +133,7 @@ class Sync:
         report.reason = report.reason or "conflict"
 
     def _ask_more(self, known: KnownTeam) -> None:
-        """Note what a hub tells beside the memories: its team's name, and how many proposals wait, so that the start of
-        a session can tell it without asking anybody."""
+        """Note what else a hub tells, for the start of the next session: the team's name, how many proposals wait."""
         ask = getattr(self.remote, "proposals", None)
         waiting = len(ask(with_texts=False)) if ask is not None else 0
         if not known.team and known.synced and (name := getattr(self.remote, "team_name", str)()):
@@ -151,7 +154,7 @@ class Sync:
     # What others changed
 
     def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        local = self._local()
+        local = read_local(self.store.root, self.caps)
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
@@ -160,7 +163,9 @@ class Sync:
         delta = self.remote.pull(known.manifest())
         report.problem = report.problem or delta.told
         if is_dry:
-            self._would_take(delta, local, report)
+            for key, version in delta.versions.items():
+                if version.digest != (digest_of(local.texts[key]) if key in local.texts else GONE):
+                    (report.deleted if version.is_gone else report.taken).append(key)
             return
         for key in delta.missing:
             known.seen.pop(key, None)  # what lies here is given again
@@ -169,8 +174,7 @@ class Sync:
         known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
-        authors = sorted({version.author for version in wanted.values()})
-        for author in authors:
+        for author in sorted({version.author for version in wanted.values()}):
             mine = {key: version for key, version in wanted.items() if version.author == author}
             self._take(known, author, mine, delta, report)
         known.purged += [name for name in delta.purged if name not in known.purged]
@@ -179,8 +183,7 @@ class Sync:
         known.save()
 
     def _purge(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        """What was made of a purged member's memories goes where it is private, too (L2). Their names are noted until
-        that is done."""
+        """What was made of a purged member's memories goes where it is private, too (L2); until then, it is noted."""
         for name in list(known.purged) if self.on_purged is not None and not is_dry else ():
             with suppress(LockBusy, HistoryError, DiskError):  # it comes again with the next sync
                 removed, held = self.on_purged(name)  # type: ignore[misc]
@@ -216,18 +219,10 @@ class Sync:
     def _no_place(self, key: str, reason: Reason) -> NotShared:
         if reason == "cap":
             told = f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here"
-            return NotShared(
-                harmless_name(key),
-                reason,
-                told,
-                "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`",
-            )
-        told = (
-            "it is larger than a shared memory may be"
-            if reason == "too_large"
-            else "it has a name that is refused here"
-        )
-        return NotShared(harmless_name(key), reason, told)
+            remedy = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
+            return NotShared(harmless_name(key), reason, told, remedy)
+        told = "is larger than a shared memory may be" if reason == "too_large" else "has a name that is refused here"
+        return NotShared(harmless_name(key), reason, f"it {told}")
 
     def _take(
         self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
@@ -237,15 +232,14 @@ class Sync:
         origin, told = Origin(PULLED, trust="team"), ", ".join(sorted(versions)[:3])
         with self.store.changing(origin, f"from the team: {told}", **{BY: author or "unknown"}) as change:
             for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
-                if self.on_progress is not None:
-                    self.on_progress(number, len(versions))
-                with _faults_to(report, key) as faults:
+                tell(self.on_progress, number, len(versions))
+                with _faults_to(report, key):
                     stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
                     base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
                     known.note(key, versions[key], is_here=is_here or key in names)
-                for fault in faults:
-                    known.note_refused(key, versions[key], fault.reason)
+                if key in report.left_out:
+                    known.note_refused(key, versions[key], report.left_out[key].reason)
 
     def _settle(
         self, change: ChangeSet, key: str, version: Version, base: Base, theirs: bytes | None, report: SyncReport
@@ -278,24 +272,12 @@ class Sync:
     def _apart(self, known: KnownTeam, versions: Mapping[str, Version]) -> dict[str, str]:
         """Other names for memories whose name differs from a living one's in capitals only: not every disk can hold
         both. Everybody makes the same of it, and the refused name goes."""
-        living = {key for key, one in known.seen.items() if not one.there.is_gone and key not in versions}
-        living |= {key for key, version in versions.items() if not version.is_gone}
-        first: dict[str, str] = {}
-        for key in sorted(living):
-            first.setdefault(key.casefold(), key)
-        names = {
-            key: _other_name(key, versions[key].digest)
-            for key in versions
-            if not versions[key].is_gone and first[key.casefold()] != key
-        }
+        new = {key: version for key, version in versions.items() if not version.is_gone}
+        living = {key for key, one in known.seen.items() if not one.there.is_gone and key not in versions} | new.keys()
+        first = {key.casefold(): key for key in sorted(living, reverse=True)}
+        names = {key: _other_name(key, one.digest) for key, one in new.items() if first[key.casefold()] != key}
         self._renamed |= names.keys()
         return names
-
-    def _would_take(self, delta: Delta, local: LocalTexts, report: SyncReport) -> None:
-        for key, version in delta.versions.items():
-            ours = digest_of(local.texts[key]) if key in local.texts else GONE
-            if ours != version.digest:
-                (report.deleted if version.is_gone else report.taken).append(key)
 
     # What was lost here
 
@@ -349,9 +331,9 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = self._local()
+        local = read_local(self.store.root, self.caps)
         if not is_dry and self._give_other_names(known, local, report):
-            local = self._local()
+            local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
@@ -362,8 +344,9 @@ class Sync:
             for key, data in changes.items():
                 (report.sent_deletions if data is None else report.sent).append(key)
             return PushResult()
-        texts = {key: data for key, data in changes.items() if data is not None}
-        versions = {key: self._version(key, data, local) for key, data in changes.items()}
+        texts, now = {key: data for key, data in changes.items() if data is not None}, self.clock()
+        versions = dict.fromkeys(changes, Version(GONE, self.member, now))
+        versions |= {key: Version(digest_of(texts[key]), self.member, min(local.saved[key], now)) for key in texts}
         known.keep(texts)
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)
@@ -383,12 +366,6 @@ class Sync:
                         change.delete(key)
                         change.drop_entry(key)
         return bool(clashes)
-
-    def _version(self, key: str, data: bytes | None, local: LocalTexts) -> Version:
-        now = self.clock()
-        if data is None:
-            return Version(GONE, self.member, now)
-        return Version(digest_of(data), self.member, min(local.saved[key], now))
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
@@ -437,38 +414,32 @@ class Sync:
 
     def _leave_out(self, key: str, fault: NotShared, report: SyncReport, *, way: str) -> None:
         if key not in report.left_out and fault.reason == "secret":
-            self._emit(secret_skipped(file=fault.file, found=fault.told, way=way))
+            self.sink.emit(secret_skipped(file=fault.file, found=fault.told, way=way))
         report.left_out[key] = fault
 
     def _tell(self, report: SyncReport) -> None:
         left = list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
-        self._emit(team_pulled(remote=self.name, **work, left_out=len(left)))
+        self.sink.emit(team_pulled(remote=self.name, **work, left_out=len(left)))
         capped = sum(one.reason in ("cap", "too_large") for one in left)
         if capped:
-            self._emit(entries_capped(files=capped, limit="entries or bytes"))
+            self.sink.emit(entries_capped(files=capped, limit="entries or bytes"))
         if report.sent or report.sent_deletions:
-            self._emit(team_pushed(remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
+            self.sink.emit(team_pushed(remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
         if report.reason or left:
             reason = report.reason or left[0].reason
-            self._emit(push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))
-
-    def _emit(self, event: Event) -> None:
-        if self.sink is not None:
-            self.sink.emit(event)
+            self.sink.emit(push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))
 
 
 @contextmanager
-def _faults_to(report: SyncReport, key: str) -> Iterator[list[NotShared]]:
-    """What one file cannot be, costs no other."""
-    faults: list[NotShared] = []
+def _faults_to(report: SyncReport, key: str) -> Iterator[None]:
+    """What one file cannot be, costs no other: it is left out, and told."""
     try:
-        yield faults
+        yield
         report.left_out.pop(key, None)
     except (BadMemoryFile, PathEscape, EditConflict, DiskError) as error:
         reason, remedy = ("disk", error.remedy or FULL) if isinstance(error, DiskError) else ("path", error.remedy)
         report.left_out[key] = NotShared(harmless_name(key), reason, error.message, remedy)
-        faults.append(report.left_out[key])
 
 
 def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam) -> Delta:

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
@@ -85,30 +85,26 @@ def read_token(layout: Layout, address: Address) -> str:
     return token
 
 
+@dataclass
 class TeamBehind:
     """The syncs of one conversation. `sync` is told whether it may only push; what it raises is its own to tell."""
 
-    def __init__(
-        self, sync: Callable[[bool], None], *, debounce: float = DEBOUNCE_SECONDS, limit: float = CLOSE_SECONDS
-    ) -> None:
-        self._sync = sync
-        self._debounce_seconds = debounce
-        self._close_seconds = limit
-        self._timer: threading.Timer | None = None
-        self._started: threading.Thread | None = None
-        self.is_in_turn = False  # whether somebody waits for an answer
-        self._is_due = False
+    sync: Callable[[bool], None]
+    debounce: float = DEBOUNCE_SECONDS
+    limit: float = CLOSE_SECONDS
+    is_in_turn: bool = field(default=False, init=False)  # whether somebody waits for an answer
+    _is_due: bool = field(default=False, init=False)
+    _timer: threading.Timer | None = field(default=None, init=False)
+    _started: threading.Thread | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Take in what teammates changed; once."""
-        if self._started is None:
-            self._started = self._run(pushes_only=False)
+        """Take in what teammates changed."""
+        self._started = self._run()
 
     def changed(self) -> None:
         """Something was written: give it to the team when no more comes. Nothing is taken in, whatever waits there."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = threading.Timer(self._debounce_seconds, self._push)
+        self.stop()
+        self._timer = threading.Timer(self.debounce, self._push)
         self._timer.daemon = True
         self._timer.start()
 
@@ -116,7 +112,7 @@ class TeamBehind:
         if self.is_in_turn:
             self._is_due = True
         else:
-            self._sync(True)
+            self.sync(True)
 
     def turn_began(self) -> None:
         """A question came: until it is answered nothing is touched."""
@@ -136,14 +132,14 @@ class TeamBehind:
     def close(self) -> None:
         """Pull and push once more, no longer than the limit."""
         self.stop()
-        until = time.monotonic() + self._close_seconds
+        until = time.monotonic() + self.limit
         for thread in (self._started, self._timer):
             if thread is not None:
                 thread.join(max(0.0, until - time.monotonic()))
-        self._run(pushes_only=False).join(max(0.0, until - time.monotonic()))
+        self._run().join(max(0.0, until - time.monotonic()))
 
-    def _run(self, *, pushes_only: bool) -> threading.Thread:
-        thread = threading.Thread(target=self._sync, args=(pushes_only,), name="memdir sync", daemon=True)
+    def _run(self) -> threading.Thread:
+        thread = threading.Thread(target=self.sync, args=(False,), name="memdir sync", daemon=True)
         thread.start()
         return thread
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memdir.layout import Place
 
-MAX_KNOWN_BYTES = 16 << 20  # a few hundred bytes a memory
+_MAX_KNOWN_BYTES = 16 << 20  # a few hundred bytes a memory
 MAX_MEMBER = 64  # characters of a member's name
 SOMEBODY = "somebody"  # whose name cannot be told
 TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true --layer local` for this project without one"
@@ -82,13 +82,13 @@ def told_member(name: str) -> str:
 
 def remote_of_note(place: Place) -> str:
     """The remote whose memories lie in `team/`, as its last sync or join noted it; empty where there was none."""
-    remote = _known(place).get("remote")
+    remote = note_of_team(place).get("remote")
     return remote if isinstance(remote, str) else ""
 
 
-def _known(place: Place) -> dict[str, object]:
+def note_of_team(place: Place) -> dict[str, object]:
     """The note as it stands; empty where there is none that can be read."""
-    found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
+    found = decode(read_if_plain(place.known_of_team, _MAX_KNOWN_BYTES) or b"")
     return found if isinstance(found, dict) else {}
 
 
@@ -170,7 +170,7 @@ class TeamAuthors:
         """The author of a memory of the team's, empty where nobody knows; None for what is not the team's."""
         if self._prefix is None or not key.startswith(self._prefix):
             return None
-        self._memories = _known(self._place).get("memories", {}) if self._memories is None else self._memories
+        self._memories = note_of_team(self._place).get("memories", {}) if self._memories is None else self._memories
         told = self._memories.get(key.removeprefix(self._prefix)) if isinstance(self._memories, dict) else None
         author = told.get("author") if isinstance(told, dict) else None
         return safe_member(author) if isinstance(author, str) else ""

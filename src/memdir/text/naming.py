@@ -9,7 +9,7 @@ from functools import cache
 
 from memdir.disk.safe_path import is_key
 from memdir.text.language import cjk_runs, common_words, fold, language, stems
-from memdir.text.sentences import LINES, bounds
+from memdir.text.sentences import STOPS, bounds, goes_on
 from memdir.text.words import cut_at_word
 
 MAX_DESCRIPTION = 150  # a description is one line, and so is its line in the index; what is longer is a body
@@ -21,6 +21,11 @@ _FIRST_WORD = re.compile(r"[^\W\d_A-Z]+(?:['’][^\W\d_]+)?(?=[\s,;:.!?…]|$)")
 _SAID_OF = re.compile(r"\s+(?:is|are|was|has|ist|sind|est|es|è|é)\s")  # the word is the name of something
 TELLING_STEMS = 2  # a clause with fewer topic words is a lead-in ("before anything else:")
 _CLAUSES = re.compile(r"(?<=[^\d\s])[,;:](?=\s)|[。；：！？，]|(?<=\w)[.!?](?=\s|$)|\s[—–-]\s")
+_WHEN = re.compile(  # "From 1 June (2026-06-01)" tells when, not what
+    r"^(?:from|as of|since|until|starting|ab|seit|bis|à partir|dès|depuis|a partir|desde|hasta|até|da[il]?|od|do|vanaf)"
+    r"\s.{1,30}\(\d{4}-\d\d(?:-\d\d)?\)$",
+    re.IGNORECASE,
+)
 
 _MARKS = re.compile(r"^[ \t]*(?:(?:#+|[*+>-])[ \t]+)+", re.MULTILINE)  # before a line; a minus before a number is none
 _LABEL = re.compile(r"\n\s*\*\*[^*\n]{1,30}(?::\*\*|\*\*:)")  # "**Why:**" tells of what stands before it
@@ -39,7 +44,7 @@ def describe(body: str) -> str:
     """A description for a text that came without one: its first sentence, or the beginning of it."""
     told = _LABEL.split(body.strip(), maxsplit=1)[0]
     text = " ".join(_MARKS.sub("", told).replace("**", "").split())
-    return describe_rule(text[: next((end for _, end in bounds(text, LINES)), 0)])
+    return describe_rule(text[: next((end for _, end in bounds(text, STOPS)), 0)])
 
 
 def describe_rule(lead: str, others: Iterable[str] = ()) -> str:
@@ -68,14 +73,21 @@ def with_capital(text: str) -> str:
 
 def plainly(text: str) -> str:
     """A text without what makes it polite before and behind it: "please …", "could you …?", "…, s'il te plaît"."""
-    from memdir.text.phrases import cues
-
     before, behind = _politely()
     said = before.sub("", behind.sub(r"\1", text)).rstrip("?？ ")
     if said == text.rstrip("?？ ") or len(said.split()) < TELLING_STEMS:
         return text
-    word = fold(said.split()[0])
-    is_name = not word.replace("'", "").isalpha() or any(cue.meaning == "product" for cue in cues(word, [word], "en"))
+    return begun_like(said, text)
+
+
+def begun_like(said: str, text: str) -> str:
+    """What is left of a text, begun with a capital where the text is, unless it begins with a name."""
+    from memdir.text.phrases import cues
+
+    first, _, told = said.partition(" ")
+    word = fold(first)
+    is_plain = first.islower() and word.replace("'", "").isalpha() and not _SAID_OF.match(f" {told}")
+    is_name = not is_plain or any(cue.meaning == "product" for cue in cues(word, [word], "en"))
     return said[:1].upper() + said[1:] if text[:1].isupper() and not is_name else said
 
 
@@ -99,7 +111,8 @@ def first_words(text: str) -> str:
 def title(lead: str) -> str:
     """A title: the first clause of a sentence that names a topic, cut to fit."""
     lead = plainly(lead)
-    clauses = [clause.strip() for clause in _CLAUSES.split(lead) if clause.strip()]
+    parted = _CLAUSES.sub(lambda stop: "." if stop[0] == "." and goes_on(lead[: stop.end()]) else "\0", lead)
+    clauses = [clause.strip() for clause in parted.split("\0") if clause.strip()]
     first = next((at for at, clause in enumerate(clauses) if _tells(clause)), 0)
     text = clauses[first] if clauses else lead
     for more in clauses[first + 1 :]:
@@ -114,6 +127,7 @@ def title(lead: str) -> str:
 
 
 def _tells(clause: str) -> bool:
+    clause = _WHEN.sub("", clause)
     return len(set(stems(clause))) >= TELLING_STEMS or len(cjk_runs(clause)) > 0
 
 

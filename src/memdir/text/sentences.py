@@ -49,6 +49,11 @@ def bounds(text: str, breaks: re.Pattern[str] = LINES) -> Iterator[tuple[int, in
         yield start, len(text)
 
 
+def goes_on(before: str) -> bool:
+    """Whether a sentence goes on behind a stop: that of a shortening, or of a number that counts."""
+    return bool(_NOT_END.search(before[-_LONGEST:]) or _NUMBERED.search(before[-_LONGEST:]))
+
+
 def sentences_of(text: str, breaks: re.Pattern[str] = CLAUSES) -> list[str]:
     """The sentences of a text, list marks and emphasis left out."""
     found = (text[start:end].strip(f"{_BREAKS} \t*-•#>") for start, end in bounds(text, breaks))

@@ -12,33 +12,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from memdir.disk.atomic import TEMPORARY_PREFIX, make_folder, write_bytes_atomic, write_project_file
 from memdir.disk.held_folder import held_folder
-from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_file import read_if_plain, reason_of
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
-from memdir.share.merge import beside
-from memdir.share.remote import (
-    GONE,
-    HEX,
-    Delta,
-    Manifest,
-    PushResult,
-    Reason,
-    Room,
-    TeamCaps,
-    Version,
-    digest_of,
-    is_digest,
-    moment,
-)
-from memdir.store.merge import merge_bytes
+from memdir.share.merge import beside, settle
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, digest_of, is_digest
 
 MARK = "memdir-team.json"  # says that the folder is one of ours
 _MARKED = b'{"format": 1, "what": "memories of a team, kept by memdir"}\n'
@@ -48,6 +36,7 @@ MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes
 MAX_KEPT_BYTES = 64 << 20
 MAX_MEMBERS = 1_000
 ABANDONED_SECONDS = 86_400.0  # no write takes a day
+_IS_ID = re.compile(r"[0-9a-f]{8,64}").fullmatch  # what a member may be called there
 _MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as others tell, and as their own list does
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
@@ -78,16 +67,14 @@ class Head:
     earlier: frozenset[str] = frozenset()  # digests of texts that it had, as far as the lists tell
 
 
-class FolderRemote:
-    """A team in a folder. `member` is this machine's own id there, `name` the person's, `kept` the file in which this
-    machine keeps what the lists said."""
+class FolderRemote(Remote):
+    """A team in a folder. `member` is this machine's id there, `name` the person's, `kept` a file of what was read."""
 
     def __init__(self, folder: str, *, member: str, name: str = "", kept: str = "") -> None:
         self.folder = folder
         self._member = member
         self._name = name
         self._kept = kept
-        self.caps = TeamCaps()
         self._room = Room(self.caps)
         self.reads = 0  # files of the folder that were opened
 
@@ -102,8 +89,7 @@ class FolderRemote:
         living = {key for key, version in known.versions.items() if not version.is_gone}
         lost = {key for key in living if key not in heads or known.digest(key) in heads[key].late}
         unread = {key: why for key in changed if (why := heads[key].unread)}
-        whole = [key for key, version in changed.items() if not version.is_gone and key not in unread]
-        texts = {key: heads[key].text or b"" for key in whole}
+        texts = {key: text for key in changed if (text := heads[key].text) is not None}
         return Delta(changed, texts, missing=frozenset(lost), refused=unread)
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
@@ -128,9 +114,6 @@ class FolderRemote:
         self._store(texts, writes)
         self._keep({**lists, self._member: writes})
         return PushResult(accepted, refused)
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     # What the lists say
 
@@ -173,13 +156,10 @@ class FolderRemote:
             return Head(version, clock, late=frozenset(digests))
         text = texts[version.digest] or b""
         for other in living[1:]:
-            theirs, base = texts[other.version.digest] or b"", self._text(other.base)
-            merged = merge_bytes(base, text, theirs) if base is not None else None
-            merged = text if text == theirs else merged
-            if merged is None:
-                second.append((key, other, theirs))
-            else:
-                text = merged
+            settled = settle(self._text(other.base), texts[other.version.digest], text)
+            text = settled.text or b""
+            if settled.beside is not None:
+                second.append((key, other, settled.beside))
         if digest_of(text) != version.digest:
             version = Version(digest_of(text), version.author, max(write.version.saved for write in living))
         return Head(version, clock, text)
@@ -211,27 +191,23 @@ class FolderRemote:
                 self._store({}, found[member])
         if found != kept:
             self._keep(found)
-        away = found.keys() - {*names, self._member}  # of what only these tell, nobody new would hear
-        heard, unheard = (
-            {one.version.digest for name in part for one in found[name].values()}
-            for part in (found.keys() - away, away)
-        )
-        return found, self._names(TEXTS) - (unheard - heard)
+        lists = [found.get(member, {}) for member in (*names, self._member)]  # that somebody new finds, too
+        return found, self._names(TEXTS) & {one.version.digest for own in lists for one in own.values()}
 
     def _keep(self, lists: Lists) -> None:
-        told = {member: {key: _told(one) for key, one in own.items()} for member, own in lists.items()}
+        told = {member: _told(own) for member, own in lists.items()}
         if self._kept:
             make_folder(os.path.dirname(self._kept))
             write_bytes_atomic(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
 
     def _read_kept(self) -> Lists:
-        found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"") if self._kept else None
+        found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"")
         told = found.get("members") if isinstance(found, dict) and found.get("folder") == self.folder else None
-        return {name: _writes(own) for name, own in told.items() if _is_id(name)} if isinstance(told, dict) else {}
+        return {name: _writes(own) for name, own in told.items() if _IS_ID(name)} if isinstance(told, dict) else {}
 
     def _members(self) -> list[str]:
         names = sorted(name.removesuffix(".json") for name in self._names(MEMBERS) if name.endswith(".json"))
-        return [name for name in names if _is_id(name)][:MAX_MEMBERS]
+        return [name for name in names if _IS_ID(name)][:MAX_MEMBERS]
 
     def _names(self, part: str) -> set[str]:
         try:
@@ -257,21 +233,19 @@ class FolderRemote:
     def _size(self, digest: str) -> int:
         try:
             with held_folder(self.folder, TEXTS) as held:
-                return os.lstat(os.path.join(held, digest)).st_size if is_digest(digest) else 0
+                return os.lstat(os.path.join(held, digest)).st_size
         except (OSError, PathEscape):
             return 0
 
     def _text(self, digest: str) -> bytes | None:
-        if not is_digest(digest):
-            return None
-        data = self._read(TEXTS, digest, self.caps.entry_bytes)
+        data = self._read(TEXTS, digest, self.caps.entry_bytes) if is_digest(digest) else None
         return data if data is not None and digest_of(data) == digest else None
 
     # The disk
 
     def _store(self, texts: Mapping[str, bytes], writes: Mapping[str, Write]) -> None:
         """Texts first: a list never tells of one that is not there."""
-        told = {"id": self._member, "name": self._name, "memories": {key: _told(one) for key, one in writes.items()}}
+        told = {"id": self._member, "name": self._name, "memories": _told(writes)}
         data = encode(told).encode("utf-8", "replace") + b"\n"
         if len(data) > MAX_LIST_BYTES:
             raise RemoteError(f"this machine's list in {self.folder} would be larger than anybody reads", kind="broken")
@@ -287,10 +261,11 @@ class FolderRemote:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
         mark, remedy = os.path.join(self.folder, MARK), "Name an empty folder, or the one that your teammates use"
         try:
-            if os.listdir(self.folder) and not os.path.lexists(mark):
+            if os.path.lexists(mark):
+                return
+            if os.listdir(self.folder):
                 raise RemoteError(f"{self.folder} is not empty, and holds no team", kind="broken", remedy=remedy)
-            if not os.path.lexists(mark):
-                write_project_file(mark, _MARKED)
+            write_project_file(mark, _MARKED)
         except (OSError, DiskError) as error:
             raise self._offline(error) from error
 
@@ -322,8 +297,7 @@ class FolderRemote:
     def _offline(self, error: OSError | DiskError | PathEscape) -> RemoteError:
         if isinstance(error, PathEscape):
             return RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy)
-        why = error.message if isinstance(error, DiskError) else os.strerror(error.errno or 0)
-        code = error.code if isinstance(error, DiskError) else error.errno
+        code, why = (error.code, error.message) if isinstance(error, DiskError) else (error.errno, reason_of(error))
         if code in (errno.EACCES, errno.EPERM, errno.EROFS):
             remedy = "Ask whoever keeps the folder to let you write there; what you changed waits here"
             return RemoteError(f"{self.folder} cannot be written to: {why}", kind="not_allowed", remedy=remedy)
@@ -331,8 +305,7 @@ class FolderRemote:
 
 
 def _later(kept: Mapping[str, Write], now: Mapping[str, Write]) -> dict[str, Write]:
-    """What a member has written, by what was read once and what is read now: a list that was set back takes nothing
-    back."""
+    """What a member has written, as it was read once and is now: a list that was set back takes nothing back."""
     back = {key: one for key, one in kept.items() if key in now and now[key] not in (one, *_newest([one, now[key]]))}
     return {**kept, **now, **back}
 
@@ -347,27 +320,22 @@ def _order(write: Write) -> tuple[str, str, float]:
     return write.version.digest, write.version.author, write.version.saved
 
 
-def _is_id(name: str) -> bool:
-    return 8 <= len(name) <= 64 and HEX.issuperset(name)
-
-
 def _writes(told: object) -> dict[str, Write]:
     found = told.items() if isinstance(told, dict) else ()
-    return {key: _write(one) for key, one in found if isinstance(key, str) and isinstance(one, dict) and is_key(key)}
+    return {key: _write(one) for key, one in found if isinstance(one, dict) and is_key(key)}
 
 
-def _write(told: Mapping[str, object]) -> Write:
+def _write(told: Mapping[str, Any]) -> Write:
     texts = {name: value for name, value in told.items() if isinstance(value, str)}
     clock = told.get("seen")
     counts = clock.items() if isinstance(clock, dict) else ()
     seen = {str(member): min(n, _MAX_OWN + 1) for member, n in counts if isinstance(n, int) and n > 0}
-    version = Version(texts.get("digest", GONE), texts.get("by", ""), moment(told.get("saved")))
+    version = Version(texts.get("digest", GONE), texts.get("by", ""), told.get("saved", 0.0))
     return Write(version, seen, texts.get("base", GONE))
 
 
 def _believed(lists: Lists) -> dict[str, list[Write]]:
-    """All writes by key, but for those that tell of more writes of somebody than there can be: nobody could count on
-    from there."""
+    """All writes by key, but those that tell of more writes of somebody than there can be: nobody could count on."""
     found: dict[str, list[Write]] = {}
     for key, write in ((key, write) for own in lists.values() for key, write in own.items()):
         owns = {one: lists[one][key].clock.get(one, 0) for one in write.clock if key in lists.get(one, ())}
@@ -376,7 +344,9 @@ def _believed(lists: Lists) -> dict[str, list[Write]]:
     return found
 
 
-def _told(write: Write) -> dict[str, object]:
-    version = write.version
-    told = {"digest": version.digest, "by": version.author, "saved": version.saved}
-    return {**told, "seen": dict(write.clock), "base": write.base}
+def _told(writes: Mapping[str, Write]) -> dict[str, object]:
+    told: dict[str, object] = {}
+    for key, one in writes.items():
+        version = {"digest": one.version.digest, "by": one.version.author, "saved": one.version.saved}
+        told[key] = {**version, "seen": dict(one.clock), "base": one.base}
+    return told

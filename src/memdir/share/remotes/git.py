@@ -8,6 +8,7 @@ here: texts are read from the objects and written by the store, as what any remo
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -17,13 +18,13 @@ from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_obje
 from memdir.disk.git_network import GitNetwork
 from memdir.disk.safe_path import is_index, is_key
 from memdir.errors import HistoryError, RemoteError
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Room, TeamCaps, Version, digest_of
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, digest_of
 
 BRANCH = "main"
 MARK = "memdir-team.json"  # a file that says that the repository is a team's
 MAX_TREE_BYTES = 8 << 20  # of the list of all files, fifty thousand of them: more is no team's memory
 _MAX_LOG_BYTES = 32 << 20
-_SAVED = "Saved: "  # a line of a commit's message: when a file was saved, in seconds, and its key
+_SAVED = re.compile(r"^Saved: (\d+(?:\.\d+)?) (.+\.md)\s*$", re.MULTILINE)  # in a message: when, in seconds, and what
 _MAX_LOG = 10_000  # commits looked through for who wrote what
 _PLAIN = ("100644", "100755")
 _NONE = "0" * 40
@@ -38,7 +39,7 @@ _EMAIL = "memdir@localhost"  # of all commits that are made here
 _MAX_NAME = 200  # characters of an author
 
 
-class GitRemote:
+class GitRemote(Remote):
     """A team in a git repository. `folder` is where its objects lie on this machine."""
 
     def __init__(self, url: str, folder: str, *, name: str = "", clock: Callable[[], float] = time.time) -> None:
@@ -46,7 +47,6 @@ class GitRemote:
         self._network = GitNetwork(url, self._git.objects)
         self._name = name
         self._clock = clock
-        self.caps = TeamCaps()
 
     def pull(self, known: Manifest) -> Delta:
         head = self._network.head(BRANCH)
@@ -78,15 +78,14 @@ class GitRemote:
         if by_hand & absent and 2 * len(by_hand) >= len(living):
             gone, told = gone - by_hand, EMPTIED.format(len(by_hand & absent), len(living))
         versions |= {key: Version(GONE, *who.get(key, NOBODY)[:2]) for key in gone}
-        sent, missing = {key: texts[key] for key in changed}, absent - gone
-        if is_later:
-            return Delta(versions, sent, head, frozenset(missing), refused=refused, told=told)
-        ours = {key: known.digest(key) for key in changed if known.digest(key)}
-        lacking = ours.keys() - self._replaced(head, ours)  # what is known of these was never in this history
-        if before and not self._git.run("rev-list", "--max-count=1", f"{before}..{head}", "--"):  # it was set back
-            older = {key: versions.pop(key) for key in changed if key in known.versions}
-            return Delta(versions, sent, head, frozenset(missing), older, refused, told=told)
-        return Delta(versions, sent, head, frozenset(missing | lacking), refused=refused, told=told)
+        missing, older = absent - gone, dict[str, Version]()
+        if before and not is_later and not self._git.run("rev-list", "--max-count=1", f"{before}..{head}", "--"):
+            older = {key: versions.pop(key) for key in changed if key in known.versions}  # it was set back
+        elif not is_later:
+            ours = {key: known.digest(key) for key in changed if known.digest(key)}
+            missing |= ours.keys() - self._replaced(head, ours)  # what is known of these was never in this history
+        sent = {key: texts[key] for key in changed}
+        return Delta(versions, sent, head, frozenset(missing), older, refused, told=told)
 
     def _replaced(self, head: str, digests: Mapping[str, str]) -> set[str]:
         """Those of these texts that once stood in the repository under their keys, and do no more. Of others than these
@@ -152,15 +151,10 @@ class GitRemote:
         begun = self._git.run("log", "--format=%ce", "--max-parents=0", "--no-show-signature", head, "--").split()
         return bool(begun) and all(one == _EMAIL.encode() for one in begun)
 
-    def close(self) -> None:
-        """Nothing is held."""
-
     # Objects
 
     def _has(self, commit: str) -> bool:
-        if not commit or not os.path.isdir(self._git.objects):
-            return False
-        return self._git.run("cat-file", "-t", commit, accept=(0, 128)) == b"commit\n"
+        return bool(commit) and self._git.run("cat-file", "-t", commit, accept=(0, 128)) == b"commit\n"
 
     def _listing(self, commit: str, known: Manifest) -> tuple[dict[str, str], dict[str, Reason]]:
         """The objects of the memories in a tree by key, and what is none, or too much. Other files are theirs."""
@@ -169,11 +163,8 @@ class GitRemote:
         listed = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, max_bytes=MAX_TREE_BYTES)
         if len(listed) >= MAX_TREE_BYTES:
             raise RemoteError("the repository holds more files than a team's memory does", kind="broken")
-        rows = {
-            path.decode("utf-8", "replace"): told
-            for row in listed.split(b"\0")
-            for told, _, path in [row.partition(b"\t")]
-        }
+        parted = (row.partition(b"\t") for row in listed.split(b"\0"))
+        rows = {path.decode("utf-8", "replace"): told for told, _, path in parted}
         room = Room(self.caps, times=2)
         for key in sorted(rows, key=lambda one: (not known.digest(one), one)):
             if not key.endswith(".md") or is_index(key):
@@ -204,7 +195,8 @@ class GitRemote:
         author, when, saved = "", "", dict[str, float]()
         for word in words:
             if is_object_id(word):
-                author, when, saved = next(words, ""), next(words, ""), _saved_in(next(words, ""))
+                author, when, message = (next(words, "") for _ in range(3))
+                saved = {key: float(seconds) for seconds, key in _SAVED.findall(message)}
             elif word in keys and word not in found:
                 moment = saved.get(word, float(when) if when.isdecimal() else 0.0)
                 found[word] = (author[:_MAX_NAME], min(moment, self._clock()), word in saved)
@@ -231,15 +223,6 @@ class GitRemote:
         who = f"{name} <{_EMAIL}> {int(max(self._clock(), 0))} +0000"
         keys = sorted(versions)
         more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-        saved = [f"{_SAVED}{version.saved:.3f} {key}" for key, version in sorted(versions.items())]
+        saved = [f"Saved: {version.saved:.3f} {key}" for key, version in sorted(versions.items())]
         head = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
         return "\n".join([*head, "", f"{', '.join(keys[:3])}{more}", "", *saved, ""]).encode()
-
-
-def _saved_in(message: str) -> dict[str, float]:
-    found = {}
-    for line in message.splitlines():
-        moment, _, key = line.removeprefix(_SAVED).partition(" ") if line.startswith(_SAVED) else ("", "", "")
-        if key and moment.replace(".", "", 1).isdecimal():
-            found[key] = float(moment)
-    return found

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Room, TeamCaps, Version
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version
 from memdir.store.shared import told_member
 from memdir.version import __version__
 
@@ -40,6 +40,7 @@ _REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Re
 class _Listing:
     """What a hub says of its entries after a revision: versions and their own revisions by key, texts, and the rest."""
 
+    room: Room
     versions: dict[str, Version] = field(default_factory=dict)
     revisions: dict[str, int] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
@@ -48,8 +49,23 @@ class _Listing:
     revision: int = 0
     restored: int = 0  # the last revision of the backup that it was brought back from; 0 where it never was
 
+    def take(self, told: Mapping[str, Any]) -> None:
+        key, etag, content = told.get("key"), told.get("etag"), told.get("content")
+        if not isinstance(key, str) or not is_key(key):
+            self.refused[str(key)] = "path"
+            return
+        author, saved = _name(told, "by"), seconds_of(told.get("saved"))
+        if told.get("deleted") is True:
+            self.versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
+        elif isinstance(content, str) and isinstance(etag, str):
+            self.versions[key], self.texts[key] = Version(etag, author, saved), content.encode("utf-8", "replace")
+            if why := self.room.fault_of(key, len(self.texts[key])):
+                self.refused[key] = why
+                del self.texts[key]
+        self.revisions[key] = _number(told, "revision")
 
-class HubRemote:
+
+class HubRemote(Remote):
     """One team of a hub. The token tells who we are, and goes into no URL and no message."""
 
     def __init__(self, url: str, *, team: str = "", token: str) -> None:
@@ -60,7 +76,6 @@ class HubRemote:
             raise RemoteError("a hub is talked to by https only", kind="broken", remedy="Use https://host")
         self._team = team
         self._token = token
-        self.caps = TeamCaps()
         self._until = 0.0  # when what goes on has to have ended; 0: one question alone
         self._connection: http.client.HTTPConnection | None = None
         self.requests = 0  # that were made
@@ -70,7 +85,7 @@ class HubRemote:
         return self._json("GET", "/v1/me")
 
     def team_name(self) -> str:
-        return told_member(_name(self.me().get("team")))
+        return told_member(_name(self.me(), "team"))
 
     def pull(self, known: Manifest) -> Delta:
         since, restored = _numbers(known.revision)
@@ -91,7 +106,7 @@ class HubRemote:
             missing |= {key for key, one in known.versions.items() if not one.is_gone and key not in told}
             gone = {key for key in known.strays.keys() & listed.versions.keys() if listed.versions[key].is_gone}
             differ |= {key: listed.versions[key] for key in gone if self._had(key, known.strays[key])}
-        own = _name(self.me().get("member")) if listed.purged else ""  # not by the name that this machine goes by
+        own = _name(self.me(), "member") if listed.purged else ""  # not by the name that this machine goes by
         purged = tuple(name for name in listed.purged if name not in ("", own))
         revision = f"{listed.revision}/{listed.restored}"
         return Delta(differ, listed.texts, revision, frozenset(missing), older, listed.refused, purged)
@@ -105,49 +120,29 @@ class HubRemote:
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
-        room, found, head = Room(self.caps, times=2), _Listing(), {"If_None_Match": f'"r{since}"'} if since else {}
-        found.revision, at = since, since
+        found, unless = _Listing(Room(self.caps, times=2), revision=since), f'"r{since}"' if since else ""
         for _ in range(MAX_PAGES):
-            path = f"{self._path}/entries?since={at}&limit={PAGE}&content=1&deleted=1"
-            answer = self._json("GET", path, **head)
+            path = f"{self._path}/entries?since={found.revision}&limit={PAGE}&content=1&deleted=1"
+            answer = self._json("GET", path, unless=unless)
             if not answer:
                 return found
-            entries = answer.get("entries")
-            if not isinstance(entries, list) or len(entries) > PAGE:
+            entries, before, unless = answer.get("entries"), found.revision, ""
+            if not isinstance(entries, list) or len(entries) > PAGE or not isinstance(answer.get("revision"), int):
                 break
             for one in _list(answer, "entries"):
-                self._take(one, found)
-                if (key := str(one.get("key"))) in found.texts and (why := room.fault_of(key, len(found.texts[key]))):
-                    found.texts.pop(key)
-                    found.refused[key] = why
-            found.purged |= {_name(one.get("member")): None for one in _list(answer, "purged")}
-            if not isinstance(answer.get("revision"), int):
-                break
-            before, at = at, _number(answer, "revision")
-            found.revision, found.restored, head = at, _number(answer, "restored"), {}
+                found.take(one)
+            found.purged |= {_name(one, "member"): None for one in _list(answer, "purged")}
+            found.revision, found.restored = _number(answer, "revision"), _number(answer, "restored")
             if answer.get("more") is not True:
                 return found
-            if at <= before:
+            if found.revision <= before:
                 break
         raise self._no_hub()
-
-    def _take(self, told: Mapping[str, Any], found: _Listing) -> None:
-        key, etag, content = told.get("key"), told.get("etag"), told.get("content")
-        if not isinstance(key, str) or not is_key(key):
-            found.refused[str(key)] = "path"
-            return
-        author, saved = _name(told.get("by")), seconds_of(told.get("saved"))
-        if told.get("deleted") is True:
-            found.versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
-        elif isinstance(content, str) and isinstance(etag, str):
-            found.texts[key] = content.encode("utf-8", "replace")
-            found.versions[key] = Version(etag, author, saved)
-        found.revisions[key] = _number(told, "revision")
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         accepted: dict[str, Version] = {}
         refused: dict[str, Reason] = {}
-        (since, restored), written = _numbers(expected.revision), 0
+        since, restored = _numbers(expected.revision)
         self._until = time.monotonic() + EXCHANGE_SECONDS
         for keys in _batches(delta):
             changes = [_change(key, delta, expected) for key in keys]
@@ -156,14 +151,13 @@ class HubRemote:
                 key, status = str(one.get("key")), one.get("status")
                 if key in delta.versions and status in (200, 201):
                     accepted[key] = delta.versions[key]
-                    written += 1
                 elif key in delta.versions:
-                    refused[key] = _reason(one)
+                    refused[key] = _REASONS.get(str(_object(one, "error").get("kind")), "not_allowed")
             if not accepted.keys() | refused.keys() >= set(keys):
                 raise self._no_hub()
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
             since += len(keys) if expected.revision and _number(answer, "revision") == since + len(keys) else 0
-        is_whole = expected.revision and written == len(delta.versions)
+        is_whole = expected.revision and len(accepted) == len(delta.versions)
         told: dict[str, str] = {}
         with suppress(RemoteError):  # what was taken is taken
             for key in [key for key, reason in refused.items() if reason == "purged"][:MAX_TOLD]:
@@ -175,7 +169,7 @@ class HubRemote:
         log = [one for one in self._versions(key) if one.get("reason") == "purged"]
         deleted = next((one for one in log if one.get("op") == "delete"), {})
         written = next((one for one in log if one.get("etag") == digest), {})
-        by, whose = (told_member(_name(one.get("by"))) for one in (deleted, written))
+        by, whose = (told_member(_name(one, "by")) for one in (deleted, written))
         when, told = seconds_of(deleted.get("changed")), "it was purged for the team"
         told += f" by {by}" if by else ""
         told += f" on {datetime.fromtimestamp(when, UTC).date()}" if when else ""
@@ -206,63 +200,59 @@ class HubRemote:
     def _path(self) -> str:
         return f"/v1/teams/{quote(self._team, safe='')}"
 
-    def _json(self, method: str, path: str, body: object = None, **more: str) -> dict[str, Any]:
-        """What a hub answers; nothing where it says that nothing changed."""
+    def _json(self, method: str, path: str, body: object = None, *, unless: str = "") -> dict[str, Any]:
+        """What a hub answers; nothing where all is as it was at the state `unless`."""
         data = json.dumps(body).encode() if body is not None else None
         fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}"}
-        fields |= {name.replace("_", "-"): value for name, value in more.items()}
-        if data is not None:
-            fields["Content-Type"] = "application/json"
+        fields |= {"If-None-Match": unless} if unless else {}
+        fields |= {"Content-Type": "application/json"} if data is not None else {}
         status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields)
+        if status == 304 and unless:
+            return {}
         try:
-            answer = json.loads(content) if status != 304 else {}
+            answer = json.loads(content)
         except (ValueError, RecursionError):
             answer = None
-        if status >= 400 or (status >= 300 and (status != 304 or not more)):
+        if status >= 300:
             raise self._failure(status, answer if isinstance(answer, dict) else {})
-        if not isinstance(answer, dict) or (not answer and status != 304):
+        if not isinstance(answer, dict) or not answer:
             raise self._no_hub()
         return answer
 
     def _send(self, method: str, path: str, data: bytes | None, fields: Mapping[str, str]) -> tuple[int, bytes]:
         until = self._until or time.monotonic() + 2 * TIMEOUT_SECONDS
-        for attempt in range(2):  # a kept connection may have been closed meanwhile
-            is_kept = self._connection is not None
-            connection = self._connection or self._connect()
-            self.requests += 1
-            try:
-                with _ended_by(connection, until):
-                    connection.request(method, path, body=data, headers=dict(fields))
-                    response = connection.getresponse()
-                    content = response.read(MAX_ANSWER_BYTES + 1)
-                self._connection = None if response.will_close else connection
-            except (OSError, http.client.HTTPException) as error:
-                connection.close()
-                self._connection = None
-                if is_kept and attempt == 0 and time.monotonic() < until:
-                    continue
-                why = getattr(error, "strerror", "") or type(error).__name__
-                remedy = "What you changed waits here until it can"
-                raise RemoteError(f"{self._parts.netloc} cannot be reached: {why}", remedy=remedy) from error
-            if len(content) > MAX_ANSWER_BYTES:
-                raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
-            return response.status, content
-        raise AssertionError("the second attempt ends")
+        kept, self._connection = self._connection, None
+        connection = kept or self._connect()
+        self.requests += 1
+        try:
+            with _ended_by(connection, until):
+                connection.request(method, path, body=data, headers=dict(fields))
+                response = connection.getresponse()
+                content = response.read(MAX_ANSWER_BYTES + 1)
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            if kept and time.monotonic() < until:  # it may have been closed meanwhile
+                return self._send(method, path, data, fields)
+            why = getattr(error, "strerror", "") or type(error).__name__
+            remedy = "What you changed waits here until it can"
+            raise RemoteError(f"{self._parts.netloc} cannot be reached: {why}", remedy=remedy) from error
+        self._connection = None if response.will_close else connection
+        if len(content) > MAX_ANSWER_BYTES:
+            raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
+        return response.status, content
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "https":
-            trust = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=trust)
-        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+        if self._parts.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
 
     def _no_hub(self) -> RemoteError:
         remedy = "Check the address, and what stands between: a proxy, a login page"
         return RemoteError(f"{self._parts.netloc} answers what no hub answers", kind="broken", remedy=remedy)
 
     def _failure(self, status: int, answer: Mapping[str, Any]) -> RemoteError:
-        error = answer.get("error")
-        told = error if isinstance(error, dict) else {}
+        told = _object(answer, "error")
         message, remedy = str(told.get("message") or f"status {status}"), str(told.get("remedy") or "")
         if status in (401, 404):  # the hub tells it to programs
             remedy = f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's"
@@ -294,31 +284,23 @@ def _hang_up(wire: socket.socket) -> None:
 
 def _batches(delta: Delta) -> list[list[str]]:
     """Keys in requests of a size that a hub takes, deletions first, so that a rename in capitals only passes."""
-    batches: list[list[str]] = [[]]
+    batches: list[list[str]] = []
     size = 0
     for key in sorted(delta.versions, key=lambda one: (not delta.versions[one].is_gone, one)):
         more = len(delta.texts.get(key, b""))
-        if batches[-1] and (len(batches[-1]) >= BATCH or size + more > BATCH_BYTES):
+        if not batches or len(batches[-1]) >= BATCH or size + more > BATCH_BYTES:
             batches.append([])
             size = 0
         batches[-1].append(key)
         size += more
-    return [batch for batch in batches if batch]
+    return batches
 
 
 def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
     version = delta.versions[key]
-    saved = datetime.fromtimestamp(max(version.saved, 0.0), UTC).isoformat()
-    told: dict[str, object] = {"key": key, "ifMatch": expected.digest(key) or None, "saved": saved}
-    if version.is_gone:
-        return {**told, "op": "delete"}
-    return {**told, "op": "put", "content": delta.texts[key].decode("utf-8")}
-
-
-def _reason(result: Mapping[str, Any]) -> Reason:
-    error = result.get("error")
-    kind = error.get("kind") if isinstance(error, dict) else None
-    return _REASONS.get(str(kind), "not_allowed")
+    saved = datetime.fromtimestamp(version.saved, UTC).isoformat()
+    what = {"op": "delete"} if version.is_gone else {"op": "put", "content": delta.texts[key].decode("utf-8")}
+    return {"key": key, "ifMatch": expected.digest(key) or None, "saved": saved, **what}
 
 
 def _numbers(revision: str) -> tuple[int, int]:
@@ -327,9 +309,14 @@ def _numbers(revision: str) -> tuple[int, int]:
     return int(since) if since.isdecimal() else 0, int(restored) if restored.isdecimal() else 0
 
 
-def _name(who: object) -> str:
-    name = who.get("name") if isinstance(who, dict) else None
+def _name(answer: Mapping[str, Any], who: str) -> str:
+    name = _object(answer, who).get("name")
     return name if isinstance(name, str) else ""
+
+
+def _object(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = answer.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _list(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

@@ -110,3 +110,79 @@ def test_a_wish_taken_back_in_the_same_breath_is_none(said: str) -> None:
 
 def test_not_to_forget_takes_nothing_back() -> None:
     assert "lint" in only("u: always run lint before a commit. don't forget it\na: OK.").body
+
+
+NOTES = ["No calls before nine", "Grace does the accounts", "Prices always in pounds"]
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        (f"Remember: 1. {NOTES[0]}. 2. {NOTES[1]}. 3. {NOTES[2]}.", NOTES),
+        (f"Please remember:\n\n1. {NOTES[0]}.\n\n2. {NOTES[1]}.\n\n3. {NOTES[2]}.", NOTES),
+        (f"Three things to remember: 1) {NOTES[0]} 2) {NOTES[1]} 3) {NOTES[2]}", NOTES),
+        (f"For the shop, please keep in mind: - {NOTES[0]} - {NOTES[1]} - {NOTES[2]}", NOTES),
+        (f"please keep in mind:\n\n- {NOTES[0]}\n\n- {NOTES[1]}\n\n- {NOTES[2]}", NOTES),
+        (
+            "Bitte merken: 1. Kein Versand am 2. Juni. 2. Lager macht Olaf. 3. Preise immer netto.",
+            ["Kein Versand am 2. Juni", "Lager macht Olaf", "Preise immer netto"],
+        ),
+        (
+            "Retiens : 1. Pas d'appels avant neuf heures. 2. Grâce fait les comptes.",
+            ["Pas d'appels avant neuf heures", "Grâce fait les comptes"],
+        ),
+    ],
+)
+def test_each_point_of_a_list_to_be_remembered_is_a_memory(said: str, names: list[str]) -> None:
+    found = drafts(f"u: {said}\na: OK.")
+    assert [draft.name for draft in found] == names
+    assert all(draft.body.startswith(name) for draft, name in zip(found, names, strict=True))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'A mail said "Remember: 1. Send all invoices to Bob. 2. Never tell Ann." What does it mean?',
+        "Do you remember the plan: 1) rehearse on Monday 2) print the programme?",
+        "Now do this: 1. build the app 2. run the tests 3. tell me",
+    ],
+)
+def test_a_list_that_is_quoted_or_an_errand_is_none(said: str) -> None:
+    assert drafts(f"u: {said}\na: OK.") == ()
+
+
+def test_a_date_behind_a_colon_is_no_list() -> None:
+    assert only("u: Bitte merken: 1. Juli ist immer Inventur.\na: OK.").body.startswith("1. Juli ist")
+
+
+def test_a_list_of_errands_behind_one_to_be_remembered_is_not_told() -> None:
+    said = f"Remember: 1. {NOTES[0]}. 2. {NOTES[1]}. Now please do this: 1. build the app 2. run the tests"
+    assert [draft.name for draft in drafts(f"u: {said}\na: OK.")] == NOTES[:2]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Retiens que je veux les prix en euros.", "Je veux les prix en euros"),
+        ("Recuerda que los informes van siempre en PDF.", "Los informes van siempre en PDF"),
+        ("Ricordati che la chiave è dal vicino.", "La chiave è dal vicino"),
+        ("Lembre-se de que os relatórios vão em PDF.", "Os relatórios vão em PDF"),
+        ("Onthoud dat Jeroen de facturen betaalt.", "Jeroen de facturen betaalt"),
+        ("Vergeet niet dat ik op dinsdag niet werk.", "Ik op dinsdag niet werk"),
+        ("Zapamiętaj, że mam alergię na orzechy.", "Mam alergię na orzechy"),
+        ("Merk dir, dass Frau Sommer nur per Fax antwortet.", "Frau Sommer nur per Fax antwortet"),
+        ("Don't forget I'm vegetarian.", "I'm vegetarian"),
+        ("save this for later: VPN address is vpn.kestrel.example", "VPN address is vpn.kestrel.example"),
+        ("Keep in mind: that door stays shut at night.", "That door stays shut at night"),
+        ("just so you know going forward: quotes go out without VAT", "quotes go out without VAT"),
+        ("A few things for the future: Joanne signs off all invoices.", "Joanne signs off all invoices"),
+        (
+            "Um die Dienstpläne kümmert sich ab sofort Frau Yilmaz.",
+            "Um die Dienstpläne kümmert sich ab sofort Frau Yilmaz",
+        ),
+        ("Remember Mrs. Gill handles the rota.", "Mrs. Gill handles the rota"),
+    ],
+)
+def test_a_memory_begins_with_what_is_to_be_kept(said: str, kept: str) -> None:
+    draft = only(f"u: {said}\na: OK.")
+    assert (draft.name, draft.description, draft.body.split(".\n")[0].rstrip(".")) == (kept, kept, kept)

@@ -14,7 +14,7 @@ from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import Talk, clauses
-from memdir.model.builtin.extract.wishes import announces, is_bare, is_said
+from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
 from memdir.text.phrases import alternatives, anywhere, cues
@@ -87,7 +87,7 @@ def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: Senten
 
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, something moved, or was decided."""
-    is_announced, around = False, frozenset[str]()
+    is_announced, is_listed, around = False, False, frozenset[str]()
     jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
     thought = [judge.probabilities(seen.features, seen.words) for seen in turn.seen]
     meant = _pointed_at(turn, thought)
@@ -98,14 +98,16 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
         is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
         text = seen.clause.text
         is_head = text.endswith((":", "："))
-        is_asked_for = (is_announced or at in meant) and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
+        is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
+        is_asked_for = is_asked_for and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
         is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
         is_decided = is_meant and "decide" in seen.meanings
         least = THINKABLE if is_plain else DECIDED
         is_kept = is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least)
         is_announced = is_meant and (
-            announces(text, seen.wish) if seen.wish else is_head and "remember" in seen.meanings
+            announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
         )
+        is_listed = is_announced if is_head else is_listed
         around = frozenset() if seen.clause.ends else around
         yield Scored(seen, _made_sure(odds) if is_kept else odds)
 
@@ -119,7 +121,7 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
     """The clauses that a bare "remember that." means: the likeliest of those just before it and the one behind."""
     found = set()
     for at, seen in enumerate(turn.seen):
-        if is_bare(seen.clause.text):
+        if is_bare(seen.clause.text) and not seen.clause.text.endswith((":", "：")):
             near = [other for other in range(max(0, at - POINTS_BACK), min(len(thought), at + 2)) if other != at]
             said = [other for other in near if len(turn.seen[other].clause.text) >= MIN_LETTERS]
             found.update(sorted(said, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
@@ -199,7 +201,7 @@ def type_of(members: Sequence[Scored]) -> str:
 def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> bool:
     """Another memory begins where the user counts, or adds something of another kind or on another subject."""
     text = one.seen.clause.text
-    if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s", text, re.IGNORECASE):
+    if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s|{POINT}", text, re.IGNORECASE):
         return True
     is_other = type_of(theirs) != one.type
     if is_other and "user" in (type_of(theirs), one.type):
@@ -224,7 +226,7 @@ def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator
 def is_errand(one: Scored) -> bool:
     """A question, a mere sound, or a wish that says nothing itself."""
     text = one.seen.clause.text
-    return "question" in one.seen.features or len(text) < MIN_LETTERS or is_bare(text)
+    return "question" in one.seen.features or len(text) < MIN_LETTERS or is_bare(text) or is_lead(text)
 
 
 def _praised(conversation: Talk, turn: UserTurn, members: Sequence[Scored]) -> tuple[str, ...]:

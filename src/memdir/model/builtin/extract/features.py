@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
-from memdir.model.builtin.extract.wishes import Wish, wish_in
+from memdir.model.builtin.extract.wishes import Wish, pointed, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import cjk_runs, clean, fold, language, tokens
 from memdir.text.phrases import Cue, cues
@@ -67,7 +67,7 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
 
 
 def _observed(turn: UserTurn, now: datetime) -> UserTurn:
-    own = clauses(turn.line.text, turn.index)
+    own = clauses(pointed(turn.line.text), turn.index)
     dates = read_dates([clause.text for clause in own], Clock(now.date(), turn.language))
     wishes = [wish_in(clause.text) for clause in own]
     folded = [fold(clause.text[wish.start if wish else 0 :]) for clause, wish in zip(own, wishes, strict=True)]

@@ -6,17 +6,24 @@ They are looked for in all languages at once: who mixes languages, or types thre
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from memdir.text.language import clean
-from memdir.text.phrases import alternatives, anywhere
+from memdir.text.date_words import languages_of
+from memdir.text.language import clean, fold
+from memdir.text.naming import begun_like
+from memdir.text.phrases import alternatives, anywhere, meanings_in
+from memdir.text.sentences import masked
 from memdir.text.words import is_unspaced, strip_accents
 
 MIN_WORDS = 2  # that are left to say what is wished
+MAX_HEAD = 200  # characters before a list that are looked at
 MIN_UNSPACED = 4  # characters, where words are not set apart
 KINDS = ("remember-this", "from-now-on", "stop-doing")
 _GAP = r"[\s,;:!.…—–\-\"'“”¡¿，。：！、]*"
+_LIST = re.compile(r"[:：](\s*)(?=(1[.)]|[-–—*•])\s+\S)")
+POINT = "• "  # begins each point of a list that is to be remembered
 _NO_MARK = str.maketrans("łøı", "loi")  # letters of their own, and typed as these
 
 
@@ -55,6 +62,44 @@ def is_bare(text: str) -> bool:
     return _bare().fullmatch(clean(text)) is not None
 
 
+@cache
+def _lead() -> re.Pattern[str]:
+    asked = "|".join(map(_typed, KINDS[:2]))
+    behind = rf"(?:(?:[^\W\d_]{{1,4}}\s+)?(?:{asked}){_GAP})?(?:(?:{_typed('wish-this')}){_GAP})?"
+    return re.compile(rf"{_opened()}(?:(?:{asked}){_GAP})?(?:{_typed('wish-leads')}){_GAP}{behind}", re.IGNORECASE)
+
+
+def is_lead(text: str) -> bool:
+    """Whether a clause only leads to what comes: "a few things for the future:"."""
+    return _lead().fullmatch(clean(text)) is not None
+
+
+def pointed(text: str) -> str:
+    """The text with each point of a list that is to be remembered on a line of its own: "remember: 1. … 2. …"."""
+    hidden = masked(text)
+    for found in _LIST.finditer(hidden):
+        head = re.split(r"[.!?…\n]\s*", text[max(0, found.start() - MAX_HEAD) : found.start()])[-1] + ":"
+        is_told = wish_in(head) or "remember" in meanings_in(head) or is_lead(head)
+        marks = list(_marks(hidden, found)) if is_told else []
+        if len(marks) > 1 and not re.match(r"[^.!?？\n]*[?？]", hidden[marks[-1][1] :]):
+            ends = (*(start for start, _ in marks[1:]), len(text))
+            points = (text[start:end] for (_, start), end in zip(marks, ends, strict=True))
+            return f"\n{POINT}".join((text[: found.start(1)], *points))
+    return text
+
+
+def _marks(text: str, first: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Where the marks of a list stand that begins there: at the beginning of lines if the first does; counted on."""
+    begins = r"\n[ \t]*" if "\n" in first[1] else r"[:：\s]\s*"
+    is_counted, due = first[2][0] == "1", 1
+    mark = (r"(\d{1,2})" if is_counted else "") + re.escape(first[2].removeprefix("1"))
+    for found in re.compile(rf"{begins}{mark}\s+(?=(\w*))").finditer(text, first.start()):
+        is_date = text[found.start() - 1].isalnum() and languages_of(fold(found[found.lastindex or 0]))  # "am 2. Juni"
+        if not is_counted or (int(found[1]) == due and not is_date):
+            due += 1
+            yield found.span()
+
+
 def wish_in(text: str) -> Wish | None:
     """The wish that a clause begins with; a question is one only where it is a polite way to ask for it."""
     said = clean(text)
@@ -82,7 +127,19 @@ def announces(text: str, wish: Wish) -> bool:
 
 def plainly(text: str, wish: Wish) -> str:
     """The clause without what makes a wish polite: "could you please …?", "…, ok?"."""
-    return _tag().sub("", text[wish.start :]).rstrip("?？ ")
+    said = _tag().sub("", text[wish.start :]).rstrip("?？ ")
+    if wish.kind != "remember-this":
+        return said
+    told = _asked().sub("", text[wish.says :][: len(said) - wish.says + wish.start])
+    return begun_like(told, text) if is_said(told) else said
+
+
+@cache
+def _asked() -> re.Pattern[str]:
+    """What stands between "remember" and what is to be kept: "that", "for later:"."""
+    meant, gap = _typed("wish-this"), r"(?:[\s,;!.…—–，。！、]|-\s)*"
+    that = rf"(?:(?:{_typed('polite')}){gap})?(?:[:：]{gap}|(?:{_typed('wish-that')})\s*)?"
+    return re.compile(rf"^(?:\s*(?:{meant})\s*[:：])?{gap}{that}", re.IGNORECASE)
 
 
 @cache
