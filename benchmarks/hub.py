@@ -131,7 +131,7 @@ def serve(kind: str, database: str, port: int) -> None:
     rates = Rates(1e9, 1e9, 1e9, 1e9)
     app: Any = bare_answer
     if kind != "bare":
-        app = HubApp(Hub(open_database(database), check=None, rates=rates))
+        app = HubApp(Hub(open_database(database), check=lambda *_: None, rates=rates))
     serving = Serving(database, "127.0.0.1", port)
     server_of(app, serving).run(sockets=[socket.create_server(("127.0.0.1", port), backlog=512)])
 

@@ -208,6 +208,22 @@ def test_health_answers_while_another_process_writes(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_who_only_reads_never_waits_for_a_writer(tmp_path: Path) -> None:
+    """That a token was used is written down with its first request; what another process holds up is left out."""
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    try:
+        team = server.team("patient")
+        with closing(sqlite3.connect(server.database, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            begun = time.monotonic()
+            assert team.ask("GET", "/v1/me").status == 200
+            assert time.monotonic() - begun < 2
+            other.execute("commit")
+        assert server.rows("select used from tokens") == [(None,)]
+    finally:
+        server.stop()
+
+
 def test_what_is_acknowledged_is_on_the_disk(postgres: Postgres, tmp_path: Path) -> None:
     """A killed process shows nothing of it: only the settings that decide it can be asked."""
     file, server = (Beside(place) for place in (str(tmp_path / "hub.sqlite3"), postgres.url))

@@ -176,6 +176,14 @@ def test_unchanged_is_an_answer_to_one_question_only() -> None:
             remote.push(Delta({"a.md": Version("0" * 64)}, {"a.md": b"x"}), expected=Manifest(revision="5"))
 
 
+def test_a_connection_that_was_kept_and_closed_meanwhile_is_opened_anew() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n"
+    with answering(lambda wire, asked: wire.sendall(head + b'{"role": "me"}')) as remote:
+        assert [remote.me() for _ in range(2)] == [{"role": "me"}] * 2
+        assert remote.requests == 3, "the second question was asked twice"
+        remote.close()
+
+
 def test_pages_without_end_fill_nothing() -> None:
     asked: list[int] = []
 

@@ -63,6 +63,14 @@ def days(text: str, language: str = "en", today: date = WEDNESDAY, anchors: tupl
         ("I took over as team lead on Monday", ["2026-05-04"]),
         ("the demo moved to Friday", ["2026-05-08"]),
         ("tmrw we start", ["2026-05-07"]),
+        ("due a week on Monday", ["2026-05-18"]),
+        ("the audit is a week tomorrow", ["2026-05-14"]),
+        ("the audit is tomorrow week", ["2026-05-14"]),
+        ("they meet once a week on Monday", ["2026-05-11"]),  # the Monday, no week behind it
+        ("the last day of May", ["2026-05-31"]),
+        ("we are closed on the last weekend of August", ["2026-08-29"]),
+        ("Friday in two weeks", ["2026-05-22"]),
+        ("on Friday 5/15", ["2026-05-08", "2026-05-15"]),
     ],
 )
 def test_english_dates_become_days(text: str, expected: list[str]) -> None:
@@ -75,6 +83,19 @@ def test_english_dates_become_days(text: str, expected: list[str]) -> None:
         ("de", "übermorgen ist Abnahme", ["2026-05-08"]),
         ("de", "Freitag in zwei Wochen", ["2026-05-22"]),
         ("de", "heute in drei Wochen", ["2026-05-27"]),
+        ("de", "Montag in einer Woche", ["2026-05-18"]),
+        ("de", "Freitag in vierzehn Tagen", ["2026-05-22"]),
+        ("de", "ab dem ersten Juli", ["2026-07-01"]),
+        ("fr", "demain en huit", ["2026-05-14"]),
+        ("fr", "à partir du premier juin", ["2026-06-01"]),
+        ("it", "dal primo giugno", ["2026-06-01"]),
+        ("pl", "od pierwszego czerwca", ["2026-06-01"]),
+        ("ru", "с первого июня", ["2026-06-01"]),
+        ("nl", "maandag over een week", ["2026-05-18"]),
+        ("de", "das Verhältnis ist 3/4", []),
+        ("de", "gültig bis 09/28", []),  # a month of 2028
+        ("en", "valid until 09/28", []),
+        ("en", "until 9/18", ["2026-09-18"]),
         ("de", "bis Ende des Monats", ["2026-05-31"]),
         ("de", "zum Monatsende", ["2026-05-31"]),
         ("de", "am nächsten Montag", ["2026-05-11"]),
@@ -166,6 +187,20 @@ def test_weeks_months_and_years_turn_over(today: date, text: str, expected: list
     assert days(text, today=today) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "monday"),
+    [
+        ("the last week of August", "2026-08-24"),
+        ("the first week of June", "2026-06-01"),
+        ("the second week of July", "2026-07-06"),
+        ("the week after next", "2026-05-18"),
+    ],
+)
+def test_a_week_is_named_as_a_week(text: str, monday: str) -> None:
+    [span] = read_dates([text], Clock(WEDNESDAY, "en"))[0]
+    assert (span.grain, span.days[0].isoformat()) == ("week", monday)
+
+
 def test_the_day_after_leans_on_the_day_named_before() -> None:
     spans = read_dates(["tomorrow is a holiday", "the file goes out the day after"], Clock(WEDNESDAY, "en"))
     assert [day.isoformat() for one in spans for span in one for day in span.days] == ["2026-05-07", "2026-05-08"]
@@ -204,6 +239,11 @@ def test_a_shift_counts_from_the_date_in_the_memory(text: str, language: str, ex
         "you may march on",
         "a new year, a new hat",
         "at 22:00 or 6:30",
+        "the bolt size is 5/16",
+        "use 5/16 bolts and 3/4 of the glue",
+        "flat 12/25 Harbour Road",
+        "my card, exp 09/28",
+        "the first June release",
     ],
 )
 def test_what_is_no_date_is_left_alone(text: str) -> None:

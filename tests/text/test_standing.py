@@ -30,6 +30,28 @@ def test_a_rule_keeps_its_words_and_an_event_gets_its_date(mark: str, said: str)
     assert dated(said) is (mark == "1")
 
 
+WEDNESDAY = date(2026, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("tongue", "said", "meant"),
+    [
+        ("de", "Ab 1. Juli übernimmt Dr. Brandt die Sprechstunde am Dienstag.", ["1. Juli"]),
+        ("it", "Dal 1 luglio il mercato del sabato lo fa Luca.", ["1 luglio"]),
+        ("en", "The deadline is Friday 5/15.", ["5/15"]),
+        ("en", "The deadline is Friday, 15 May.", ["15 May"]),
+        ("es", "El próximo viernes viene el inspector.", []),  # of this week, or of the next
+        ("es", "El próximo lunes viene el inspector.", ["próximo lunes"]),
+        ("pt", "Sexta que vem chega o auditor.", []),
+        ("it", "Giovedì prossimo arriva il cliente.", []),
+        ("fr", "Vendredi prochain on ferme.", []),
+    ],
+)
+def test_of_several_readings_only_the_plain_one_is_written(tongue: str, said: str, meant: list[str]) -> None:
+    spans = one_day_each(said, read_dates([said], Clock(WEDNESDAY, tongue))[0], tongue)
+    assert [said[span.start : span.end] for span in spans] == meant
+
+
 def test_what_nothing_was_fitted_to_is_told_apart_as_well() -> None:
     """A wrong date is worse than a relative one: at most one in forty, and most events get theirs."""
     unread = sentences("standing_unread.txt")

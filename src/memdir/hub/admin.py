@@ -7,25 +7,14 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from memdir.errors import UsageError
+from memdir.hub import people
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token
-from memdir.hub.hub_commands import TAKES
+from memdir.hub.hub_commands import ERASING, TAKES
 from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
-from memdir.hub.people import (
-    DAY,
-    MEMBERS,
-    add_member,
-    add_team,
-    give_token,
-    let_leave,
-    purge,
-    record,
-    revoke_token,
-    set_role,
-    told_member,
-)
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
 from memdir.share.remote import TeamCaps
@@ -33,27 +22,17 @@ from memdir.share.remote import TeamCaps
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded
 
-_TEAM = "select id, name from teams where id = ? or name = ?"
+_TEAM = "select id from teams where id = ? or name = ?"
 _TEAMS = "select id, name, revision, live_entries, live_bytes from teams order by name"
-_MEMBER = "select id, name, role, active from members where team = ? and (id = ? or name = ?)"
+_MEMBER = "select id, name, role from members where team = ? and (id = ? or name = ?)"
 _NOBODY = "Nobody is in it yet"
-_TOKENS = (
-    "select t.id, m.name, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t join members m"
-    " on m.team = t.team and m.id = t.member where t.team = ? order by m.name, t.created, t.id"
-)
-_LIVE_TOKENS = "select id from tokens where team = ? and member = ? and revoked is null order by created, id"
-_PRUNE = (
-    "update versions set content = null, redacted = ? where content is not null and changed < ? and not exists"
-    " (select 1 from entries e where e.team = versions.team and e.key = versions.key and e.rev = versions.rev"
-    " and e.deleted = 0) returning rev"
-)
+_PRUNE = people.ERASE_OLD.format("content is not null and changed < ?")
 
 RAISED_BY = 1_000_000  # more than any team changes between a backup and its restore
 _RESTORED = (
     "update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?"
     " returning id"
 )
-_ERASING = ("purge", "prune", "remove-member")
 
 
 @dataclass(frozen=True)
@@ -66,6 +45,7 @@ class AdminStep:
     team: str = ""
     member: str = ""
     name: str = ""  # of the member
+    role: str = ""
 
     @property
     def by(self) -> Author:
@@ -88,33 +68,28 @@ async def act(database: HubDatabase, options: argparse.Namespace, now: int, *, i
     if is_dry:
         gone: Any = told.get("removed", ())
         return {**told, "dryRun": True}, [*(f"Would be so: {line}" for line in lines), *(f"  {key}" for key in gone)]
-    if options.action in _ERASING:
+    if options.action in ERASING:
         await database.scrub()
     return told, lines
 
 
 async def _step(held: Transaction, options: argparse.Namespace, now: int) -> AdminStep:
     """The team and the member that somebody named, where they have to be there already."""
-    step, is_new = AdminStep(held, options, now), options.action in ("add-team", "add-member")
+    step = AdminStep(held, options, now)
     if hasattr(options, "team") and options.action != "add-team":
-        step = replace(step, team=await _team(held, options.team))
-    if hasattr(options, "member") and not is_new:
-        member, name, *_ = await _member(held, step.team, options.member)
-        step = replace(step, member=member, name=name)
+        rows = await held.run(_TEAM, options.team, options.team)
+        (team,) = _first(rows, f"team {options.team!r}", "teams")
+        step = replace(step, team=team)
+    if hasattr(options, "member") and options.action != "add-member":
+        rows = await held.run(_MEMBER, step.team, options.member, options.member)
+        member, name, role = _first(rows, f"member {options.member!r}", "members TEAM")
+        step = replace(step, member=member, name=name, role=role)
     return step
 
 
-async def _team(database: Transaction, name: str) -> str:
-    rows = await database.run(_TEAM, name, name)
+def _first(rows: list[Row], what: str, lists: str) -> Row:
     if not rows:
-        raise UsageError(f"there is no team {name!r}", remedy="`memdir hub admin teams` lists them")
-    return str(rows[0][0])
-
-
-async def _member(database: Transaction, team: str, name: str) -> Row:
-    rows = await database.run(_MEMBER, team, name, name)
-    if not rows:
-        raise UsageError(f"there is no member {name!r}", remedy="`memdir hub admin members TEAM` lists them")
+        raise UsageError(f"there is no {what}", remedy=f"`memdir hub admin {lists}` lists them")
     return rows[0]
 
 
@@ -128,7 +103,7 @@ async def _teams(step: AdminStep) -> Told:
 async def _add_team(step: AdminStep) -> Told:
     options = step.options
     limits = TeamCaps(options.entries, options.entry_bytes, options.team_bytes)
-    team = await add_team(step.held, options.team, limits, step.now)
+    team = await people.add_team(step.held, options.team, limits, step.now)
     lines = [f"Team {options.team}: {team}"]
     if not options.admin:
         lines.append(f"{_NOBODY}: `memdir hub admin add-member {options.team} NAME --role admin` lets somebody in")
@@ -139,38 +114,37 @@ async def _add_team(step: AdminStep) -> Told:
 
 async def _let_in(step: AdminStep, name: str, role: str) -> Told:
     """A new member and their first token."""
-    member, name, *_ = await add_member(step.held, step.by, name, role, step.now)
-    told, lines = await _token(replace(step, member=member, name=name))
+    member, name, *_ = await people.add_member(step.held, step.by, name, role, step.now)
+    told, lines = await _token(replace(step, member=member, name=name, role=role))
     return {"member": member, **told}, lines
 
 
 async def _token(step: AdminStep) -> Told:
-    _, name, role, _ = await _member(step.held, step.team, step.member)
-    options, now = step.options, step.now
-    expires = now + options.days * DAY if options.days else None
-    new = NewToken(step.team, step.member, name, ("read",) if options.read_only else OF_ROLE[role], expires)
-    token, value = await give_token(step.held, step.by, new, now)
+    options, scopes = step.options, OF_ROLE[step.role]
+    expires = step.now + options.days * people.DAY if options.days else None
+    new = NewToken(step.team, step.member, step.name, ("read",) if options.read_only else scopes, expires)
+    token, value = await people.give_token(step.held, step.by, new, step.now)
     ends = told_time(expires)
-    told = f"Token of {name}, shown this once ({token}, {f'until {ends}' if ends else 'without an end'}):"
+    told = f"Token of {step.name}, shown this once ({token}, {f'until {ends}' if ends else 'without an end'}):"
     return {"token": value, "tokenId": token, "expires": ends}, [told, value]
 
 
 async def _members(step: AdminStep) -> Told:
-    rows = await step.held.run(MEMBERS, step.team)
-    return {"members": [*map(told_member, rows)]}, [
-        f"{row[1]}  {row[0]}  {row[2]}{'' if row[3] else ', left'}" for row in rows
-    ] or [_NOBODY]
+    rows = await step.held.run(people.MEMBERS, step.team)
+    lines = [f"{name}  {member}  {role}{'' if active else ', left'}" for member, name, role, active in rows]
+    return {"members": [*map(people.told_member, rows)]}, lines or [_NOBODY]
 
 
 async def _tokens(step: AdminStep) -> Told:
     told, lines = [], []
-    for token, member, scopes, *times in await step.held.run(_TOKENS, step.team):
-        made, ends, used = map(told_time, times[:3])
-        has_ended = "revoked" if times[3] is not None else "expired" if (times[1] or step.now + 1) <= step.now else ""
-        one = {"id": token, "member": member, "scopes": scopes.split(), "created": made, "expires": ends}
-        told.append({**one, "lastUsed": used, "ended": has_ended or None})
+    rows = await step.held.run(people.TOKENS, step.team, "", 1)
+    for token, _, name, _, scopes, *times, revoked in sorted(rows, key=itemgetter(2)):
+        made, ends, used = map(told_time, times)
+        has_ended = "revoked" if revoked is not None else "expired" if (times[1] or step.now + 1) <= step.now else None
+        one = {"id": token, "member": name, "scopes": scopes.split(), "created": made, "expires": ends}
+        told.append({**one, "lastUsed": used, "ended": has_ended})
         state = has_ended or (f"until {ends}" if ends else "without an end")
-        lines.append(f"{token}  {member}  {scopes}  made {made}, {state}, last used: {used or 'never'}")
+        lines.append(f"{token}  {name}  {scopes}  made {made}, {state}, last used: {used or 'never'}")
     return {"tokens": told}, lines or ["It has no token."]
 
 
@@ -180,22 +154,22 @@ async def _add_member(step: AdminStep) -> Told:
 
 async def _role(step: AdminStep) -> Told:
     role, lines = step.options.role, [f"{step.name} is {step.options.role} now"]
-    _, needs_token = await set_role(step.held, step.by, step.member, role, step.now)
+    _, needs_token = await people.set_role(step.held, step.by, step.member, role, step.now)
     if needs_token:
-        more = f"`memdir hub admin token {step.options.team} {step.name}` makes another"
-        lines.append(f"Their token was made for less: {more}")
+        makes = f"`memdir hub admin token {step.options.team} {step.name}`"
+        lines.append(f"Their token was made for less: {makes} makes another")
     return {"member": step.member, "role": role, "needsToken": needs_token}, lines
 
 
 async def _remove_member(step: AdminStep) -> Told:
-    await let_leave(step.held, step.by, step.member, step.now)
+    await people.let_leave(step.held, step.by, step.member, step.now)
     more, lines = await _purge(step) if step.options.purge else ({}, [])
     return {"member": step.member, **more}, [f"{step.name} left: all of their tokens have ended", *lines]
 
 
 async def _purge(step: AdminStep) -> Told:
     is_all = step.options.derived
-    revision, removed, derived = await purge(step.held, step.by, step.member, step.now, derived=is_all)
+    revision, removed, derived = await people.purge(step.held, step.by, step.member, step.now, derived=is_all)
     lines = [f"What {step.name} wrote is removed: {len(removed)} entries; each machine follows at its next sync"]
     if derived:
         lines.append(f"Others have changed these since, and they stay (--derived removes them): {', '.join(derived)}")
@@ -204,28 +178,28 @@ async def _purge(step: AdminStep) -> Told:
 
 async def _revoke(step: AdminStep) -> Told:
     """One token by its id, or all of one member."""
-    held, now = step.held, step.now
     if not step.member:
         token = step.options.token
-        if await held.run("select 1 from tokens where id = ? and revoked is not null", token):
+        if await step.held.run("select 1 from tokens where id = ? and revoked is not null", token):
             raise UsageError(f"{token} has ended already")
-        await revoke_token(held, step.by, token, now)
+        await people.revoke_token(step.held, step.by, token, step.now)
         return {"revoked": token}, [f"{token} has ended"]
-    ended = [token for (token,) in await held.run(_LIVE_TOKENS, step.team, step.member)]
+    rows = await step.held.run(people.TOKENS, step.team, step.member, 0)
+    ended = [token for token, *_, revoked in rows if revoked is None]
     for token in ended:
-        await revoke_token(held, step.by, token, now)
+        await people.revoke_token(step.held, step.by, token, step.now)
     return {"revoked": ended}, [f"{token} of {step.name} has ended" for token in ended] or [f"{step.name} has no token"]
 
 
 async def _metrics(step: AdminStep) -> Told:
     new = NewToken(None, None, "metrics", ("metrics",), None)
     token, value = await make_token(step.held, new, step.now)
-    await record(step.held, step.by, "token", f"{token} for the metrics", step.now)
+    await people.record(step.held, step.by, "token", f"{token} for the metrics", step.now)
     return {"token": value, "tokenId": token}, [f"Token for /metrics, shown this once ({token}):", value]
 
 
 async def _prune(step: AdminStep) -> Told:
-    rows = await step.held.run(_PRUNE, step.now, step.now - step.options.days * DAY)
+    rows = await step.held.run(_PRUNE, step.now, step.now - step.options.days * people.DAY)
     return {"erased": len(rows)}, [f"The texts of {len(rows)} old versions are erased"]
 
 
@@ -234,7 +208,7 @@ async def _restored(step: AdminStep) -> Told:
     the last one that the backup has. Said twice in a row, it is done once."""
     teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
     for (team,) in teams:
-        await record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
+        await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     return {"teams": len(teams)}, [f"{len(teams)} teams: each machine gives again what it saw after the backup"]
 
 

@@ -7,7 +7,6 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -20,7 +19,7 @@ from memdir.hub.entry_routes import EntryRoutes
 from memdir.hub.hub_database import DatabaseBusy
 from memdir.hub.hub_state import Hub
 from memdir.hub.job_routes import JobRoutes
-from memdir.hub.jobs import oldest
+from memdir.hub.jobs import OPEN
 from memdir.hub.people_routes import PeopleRoutes
 from memdir.hub.reply import HttpReply, HubRefusal, answer, not_found
 
@@ -34,19 +33,34 @@ def to_stderr(line: str) -> None:
 
 
 class HubApp:
-    """Answers for one worker. `log` gets one line of JSON a request that is worth one; with `access_log` every one."""
+    """Answers for one worker. A request that is worth it is a line of JSON on stderr; with `access_log` every one."""
 
-    def __init__(self, hub: Hub, *, log: Callable[[str], None] = to_stderr, access_log: bool = False) -> None:
+    def __init__(self, hub: Hub, *, access_log: bool = False) -> None:
         self._hub = hub
-        self._log = log
         self._access_log = access_log
-        self._watch: asyncio.Task[None] | None = None
-        own = [
+        entries, people, jobs, team = EntryRoutes(hub), PeopleRoutes(hub), JobRoutes(hub), "/v1/teams/{team}"
+        self.routes = [
+            Route(f"{team}/entries/{{key:path}}", entries.entry, methods=["GET", "PUT", "DELETE"]),
+            Route(f"{team}/entries", entries.manifest, methods=["GET"]),
+            Route(f"{team}/batch", entries.batch, methods=["POST"]),
+            Route(f"{team}/changes", entries.changes, methods=["GET"]),
+            Route(f"{team}/versions", entries.versions, methods=["GET"]),
+            Route(f"{team}/versions/{{revision:int}}", entries.version, methods=["GET"]),
+            Route(f"{team}/versions/{{revision:int}}/redact", entries.redact, methods=["POST"]),
+            Route("/v1/me", people.me, methods=["GET"]),
+            Route(f"{team}/members", people.members, methods=["GET", "POST"]),
+            Route(f"{team}/members/{{member}}", people.member, methods=["PATCH", "DELETE"]),
+            Route(f"{team}/members/{{member}}/purge", people.purge, methods=["POST"]),
+            Route(f"{team}/tokens", people.tokens, methods=["GET", "POST"]),
+            Route(f"{team}/tokens/{{token}}", people.token, methods=["DELETE"]),
+            Route(f"{team}/audit", people.audit, methods=["GET"]),
+            Route(f"{team}/jobs", jobs.jobs, methods=["GET", "POST"]),
+            Route(f"{team}/proposals", jobs.proposals, methods=["GET"]),
+            Route(f"{team}/proposals/{{proposal:int}}", jobs.decide, methods=["POST"]),
             Route("/health", self.health, methods=["GET"]),
             Route("/ready", self.ready, methods=["GET"]),
             Route("/metrics", self.metrics, methods=["GET"]),
         ]
-        self.routes = [*EntryRoutes(hub).routes(), *PeopleRoutes(hub).routes(), *JobRoutes(hub).routes(), *own]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -109,7 +123,7 @@ class HubApp:
     def _tell(self, method: str, route: str, status: int, spent: float) -> None:
         """The route, never the path or a header: those hold keys, and what an attacker wants to see in a log."""
         told = {"at": round(self._hub.clock(), 3), "method": method[:10], "route": route, "status": status}
-        self._log(json.dumps({**told, "ms": round(spent * 1000, 2)}))
+        to_stderr(json.dumps({**told, "ms": round(spent * 1000, 2)}))
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -118,11 +132,11 @@ class HubApp:
         except MemdirError as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
-        self._watch = asyncio.create_task(self._hub.waiting.watch())
+        watch = asyncio.create_task(self._hub.waiting.watch())
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        self._watch.cancel()
-        await asyncio.wait((self._watch,))
+        watch.cancel()
+        await asyncio.wait((watch,))
         await self._hub.database.close()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -136,7 +150,7 @@ class HubApp:
 
     async def metrics(self, request: Request) -> Response:
         await self._hub.identify(request, "metrics")
-        count, created = await oldest(self._hub.database)
+        ((count, created),) = await self._hub.database.run(OPEN)
         age = 0.0 if created is None else max(0.0, (self._hub.now - created) / 1000)
         figures: dict[str, Any] = {"waiting_clients": self._hub.waiting.count, "jobs_open": count}
         figures |= {"oldest_job_seconds": age, **self._hub.database.figures()}

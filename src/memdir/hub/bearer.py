@@ -6,10 +6,9 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
-from memdir.hub.hub_database import Author, DatabaseBusy, Transaction
+from memdir.hub.hub_database import Author, HubDatabase, Transaction
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 PREFIX = "mdh_"  # by which scanners know one
@@ -112,7 +111,7 @@ def unknown_token() -> HubRefusal:
 class Identities:
     """Who is who, remembered for a moment."""
 
-    def __init__(self, database: Transaction, clock: Callable[[], float]) -> None:
+    def __init__(self, database: HubDatabase, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
         self._known: dict[str, tuple[float, Bearer]] = {}
@@ -144,6 +143,5 @@ class Identities:
         if not active:
             raise unknown_token()
         if (used or 0) < now - USED_MILLISECONDS and (expires or now + 1) > now:
-            with suppress(DatabaseBusy):  # a replica that is only read, for a moment
-                await self._database.run(_USED, now, name)
+            await self._database.mark(_USED, now, name)
         return Bearer(name, team, member, called, role, given & frozenset(OF_ROLE[role]), expires)

@@ -4,14 +4,16 @@ E5). Each bound has a reason beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import time
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import PathEscape
-from memdir.hub.reply import HubRefusal
+from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import is_private
@@ -39,43 +41,73 @@ class Rates:
 class Buckets:
     """Who asks too often has to wait; in this process only, as workers behind a proxy each have their share."""
 
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
+    def __init__(self, rate: float, burst: float) -> None:
         self._rate = rate
         self._burst = burst
-        self._clock = clock
         self._left: dict[str, tuple[float, float]] = {}
 
-    def take(self, who: str, cost: float = 1.0) -> None:
+    def take(self, who: str) -> None:
         """A refusal, where nothing is left."""
-        now = self._clock()
+        now = time.monotonic()
         left, at = self._left.get(who, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._rate)
-        if left < cost:
-            raise HubRefusal(429, "rate", "too many requests").after((cost - left) / self._rate)
+        if left < 1:
+            raise HubRefusal(429, "rate", "too many requests").after((1 - left) / self._rate)
         if len(self._left) >= MOST_BUCKETS and who not in self._left:
             self._left.clear()
-        self._left[who] = (left - cost, now)
+        self._left[who] = (left - 1, now)
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds; those of time are kept by the connection."""
+    too_large = HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
     told = request.headers.get("content-length", "0")
     if not told.isascii() or not told.isdigit() or len(told) > 12 or int(told) > max_bytes:
-        raise _too_large(max_bytes)
+        raise too_large
     body: bytes = b""
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise HubRefusal(400, "bad-request", "the client went away")
+            raise bad_request("the client went away")
         body += message.get("body", b"")
         if len(body) > max_bytes:
-            raise _too_large(max_bytes)
+            raise too_large
         if not message.get("more_body"):
             return body
 
 
-def _too_large(max_bytes: int) -> HubRefusal:
-    return HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
+async def read_json(request: Request, max_bytes: int = MAX_SMALL_BYTES, *, empty: bytes = b"") -> dict[str, Any]:
+    """The body as an object of JSON; `empty` stands for one that says nothing."""
+    try:
+        found = json.loads(await read_body(request, max_bytes) or empty)
+    except (ValueError, RecursionError):
+        raise bad_request("the body is not JSON") from None
+    if not isinstance(found, dict):
+        raise bad_request("the body is not an object")
+    return found
+
+
+def whole_number(request: Request, name: str, otherwise: int) -> int:
+    """A number of the query."""
+    text = request.query_params.get(name)
+    if text is None:
+        return otherwise
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise bad_request("a number in the query is not a whole one")
+    return int(text)
+
+
+def limit_of(request: Request, most: int) -> int:
+    """How many somebody wants to be told at once."""
+    return min(most, max(1, whole_number(request, "limit", most)))
+
+
+def path_number(request: Request, name: str) -> int:
+    """A number of the path, if a database can hold it."""
+    number: int = request.path_params[name]
+    if number > 2**62:
+        raise not_found()
+    return number
 
 
 def require_key(key: object) -> str:

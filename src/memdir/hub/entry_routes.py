@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from memdir.hub import bounds
 from memdir.hub.bearer import Bearer
-from memdir.hub.bounds import (
-    MAX_BATCH,
-    MAX_BATCH_BYTES,
-    MAX_ENTRY_BYTES,
-    MAX_WAIT_SECONDS,
-    read_body,
-    require_key,
-    require_text,
-)
 from memdir.hub.hub_database import Change, Changed, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import drop_proposals
-from memdir.hub.people import record
+from memdir.hub.people import ERASE_OLD, record
 from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, read_time, text_reply, told_time, unchanged
 from memdir.share.remote import digest_of
 from memdir.store.secrets import redact
@@ -37,7 +26,6 @@ MOST_VERSIONS = 200
 MAX_REASON = 200
 _ETAG = re.compile(r'"([0-9a-f]{64})"')
 _CONDITIONS = (b"if-match", b"if-none-match")
-_BARE_ETAG = re.compile(r"[0-9a-f]{64}")
 
 _LISTED = (
     "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason{} from entries e"
@@ -52,11 +40,7 @@ _VERSIONS = (
     " where v.team = ? and v.rev < ?{} order by v.rev desc limit ?"
 )
 _VERSION = "select key, op, etag, content from versions where team = ? and rev = ?"
-_REDACT = (
-    "update versions set content = null, redacted = ? where team = ? and rev = ? and not exists"
-    " (select 1 from entries e where e.team = versions.team and e.key = versions.key and e.rev = versions.rev"
-    " and e.deleted = 0) returning key"
-)
+_REDACT = ERASE_OLD.format("team = ? and rev = ?")
 _REFUSED = {
     "cap": (409, "the team's memory is full", "Delete entries, or ask for a higher limit"),
     "too-large": (413, "the entry is larger than the team's limit", None),
@@ -70,18 +54,6 @@ class EntryRoutes:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-
-    def routes(self) -> list[Route]:
-        team = "/v1/teams/{team}"
-        return [
-            Route(f"{team}/entries/{{key:path}}", self.entry, methods=["GET", "PUT", "DELETE"], name="entry"),
-            Route(f"{team}/entries", self.manifest, methods=["GET"]),
-            Route(f"{team}/batch", self.batch, methods=["POST"]),
-            Route(f"{team}/changes", self.changes, methods=["GET"]),
-            Route(f"{team}/versions", self.versions, methods=["GET"]),
-            Route(f"{team}/versions/{{revision:int}}", self.version, methods=["GET"]),
-            Route(f"{team}/versions/{{revision:int}}/redact", self.redact, methods=["POST"]),
-        ]
 
     async def entry(self, request: Request) -> Response:
         if request.method == "PUT":
@@ -103,20 +75,18 @@ class EntryRoutes:
 
     async def _put(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
-        key = require_key(request.path_params["key"])
+        key = bounds.require_key(request.path_params["key"])
         condition = _condition(request, may_create=True)
         saved = read_time(request.headers.get("memdir-saved"), now=self._hub.now)
-        data = await read_body(request, MAX_ENTRY_BYTES)
-        change = Change("put", key, condition, digest_of(data), require_text(data), len(data), saved)
-        (refused,) = await self._hub.check([(key, data)])
-        if refused:
-            await self._record_refusals(identity, [refused])
-            raise refused
+        data = await bounds.read_body(request, bounds.MAX_ENTRY_BYTES)
+        change = Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
+        if refused := await self._unshareable(identity, [change]):
+            raise refused[key]
         return await self._written(identity, change)
 
     async def _delete(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
-        key = require_key(request.path_params["key"])
+        key = bounds.require_key(request.path_params["key"])
         condition = _condition(request, may_create=False)
         return await self._written(identity, Change("delete", key, condition, None, None, 0, self._hub.now))
 
@@ -133,30 +103,29 @@ class EntryRoutes:
         self._hub.waiting.wake(identity.team)
         return revision, done
 
-    async def _record_refusals(self, identity: Bearer, refused: list[HubRefusal]) -> None:
-        """That somebody tried is worth knowing; what it was is in nobody's log."""
-        kinds = sorted({kind for one in refused for kind in one.kinds or (one.kind,)})
-        await record(self._hub.database, identity.author, "refused", ", ".join(kinds), self._hub.now)
+    async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
+        """Which of these must not be shared. That somebody tried is worth knowing; what it was is in nobody's log."""
+        refused = await self._hub.unshareable(changes)
+        if refused:
+            kinds = sorted({kind for one in refused.values() for kind in one.kinds or (one.kind,)})
+            await record(self._hub.database, identity.author, "refused", ", ".join(kinds), self._hub.now)
+        return refused
 
     async def batch(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
-        given = read_json(await read_body(request, MAX_BATCH_BYTES)).get("changes")
-        if not isinstance(given, list) or not 0 < len(given) <= MAX_BATCH:
-            raise bad_request(f"`changes` is a list of 1 to {MAX_BATCH}")
+        given = (await bounds.read_json(request, bounds.MAX_BATCH_BYTES)).get("changes")
+        if not isinstance(given, list) or not 0 < len(given) <= bounds.MAX_BATCH:
+            raise bad_request(f"`changes` is a list of 1 to {bounds.MAX_BATCH}")
         judged = [self._read_change(one) for one in given]
         if len({key for key, _ in judged}) < len(judged):
             raise bad_request("a key stands twice in the batch")
-        puts = {key: change for key, change in judged if isinstance(change, Change) and change.op == "put"}
-        texts = [(key, (change.content or "").encode()) for key, change in puts.items()]
-        found = {key: one for key, one in zip(puts, await self._hub.check(texts), strict=True) if one}
-        if found:
-            await self._record_refusals(identity, list(found.values()))
-        changes = [change for key, change in judged if isinstance(change, Change) and key not in found]
+        changes = [change for _, change in judged if isinstance(change, Change)]
         changes.sort(key=lambda change: change.op)  # deletions first: a name that is free then may be taken
-        revision, done = await self._apply(identity, changes)
+        refused = {key: one for key, one in judged if isinstance(one, HubRefusal)}
+        refused |= await self._unshareable(identity, changes)
+        revision, done = await self._apply(identity, [change for change in changes if change.key not in refused])
         results = {one.key: _result(one) for one in done}
-        refusals = {key: one for key, one in judged if isinstance(one, HubRefusal)} | found
-        results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refusals.items()}
+        results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refused.items()}
         return answer({"revision": revision, "results": [results[key] for key, _ in judged]})
 
     def _read_change(self, given: object) -> tuple[str, Change | HubRefusal]:
@@ -166,7 +135,7 @@ class EntryRoutes:
         key, op, condition = given["key"], given.get("op"), given.get("ifMatch", "")
         if op not in ("put", "delete"):
             raise bad_request("`op` is put or delete")
-        is_etag = isinstance(condition, str) and _BARE_ETAG.fullmatch(condition)
+        is_etag = isinstance(condition, str) and _ETAG.fullmatch(f'"{condition}"')
         if not is_etag and (condition is not None or op == "delete"):
             raise HubRefusal(428, "no-precondition", "`ifMatch` is an ETag, or null for a new entry")
         saved = read_time(given.get("saved"), now=self._hub.now)
@@ -174,25 +143,24 @@ class EntryRoutes:
         if not isinstance(reason, str) or not isinstance(given.get("content", ""), str):
             raise bad_request("`content` and `reason` are text")
         try:
-            require_key(key)
+            bounds.require_key(key)
             if op == "delete":
                 return key, Change("delete", key, condition, None, None, 0, saved, harmless_reason(reason))
             if "content" not in given:
                 raise bad_request("a put takes `content`")
             data = given["content"].encode("utf-8", "surrogatepass")
-            if len(data) > MAX_ENTRY_BYTES:
-                raise HubRefusal(413, "too-large", f"an entry holds at most {MAX_ENTRY_BYTES} bytes")
-            return key, Change("put", key, condition, digest_of(data), require_text(data), len(data), saved)
+            if len(data) > bounds.MAX_ENTRY_BYTES:
+                raise HubRefusal(413, "too-large", f"an entry holds at most {bounds.MAX_ENTRY_BYTES} bytes")
+            return key, Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
         except HubRefusal as refused:
             return key, refused
 
     async def manifest(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
         query = request.query_params
-        since = whole_number(query.get("since"), 0)
+        since = bounds.whole_number(request, "since", 0)
         with_content = query.get("content") == "1"
-        most = MOST_WITH_CONTENT if with_content else MOST_LISTED
-        limit = min(most, max(1, whole_number(query.get("limit"), most)))
+        limit = bounds.limit_of(request, MOST_WITH_CONTENT if with_content else MOST_LISTED)
         revision, restored = await self._hub.database.revision(identity.team)
         if request.headers.get("if-none-match") == f'"r{revision}"':
             return unchanged(f"r{revision}")
@@ -209,8 +177,8 @@ class EntryRoutes:
 
     async def changes(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
-        since = whole_number(request.query_params.get("since"), 0)
-        seconds = min(MAX_WAIT_SECONDS, whole_number(request.query_params.get("wait"), MAX_WAIT_SECONDS))
+        since = bounds.whole_number(request, "since", 0)
+        seconds = min(bounds.MAX_WAIT_SECONDS, bounds.whole_number(request, "wait", bounds.MAX_WAIT_SECONDS))
         waiting = self._hub.waiting.beyond(identity.team, since, seconds=seconds, token=identity.token)
         task, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(_disconnected(request))
         try:
@@ -222,10 +190,8 @@ class EntryRoutes:
 
     async def versions(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
-        query = request.query_params
-        before = whole_number(query.get("before"), 2**62)
-        limit = min(MOST_VERSIONS, max(1, whole_number(query.get("limit"), MOST_VERSIONS)))
-        of_key = [require_key(key) for key in query.getlist("key")[:1]]
+        before, limit = bounds.whole_number(request, "before", 2**62), bounds.limit_of(request, MOST_VERSIONS)
+        of_key = [bounds.require_key(key) for key in request.query_params.getlist("key")[:1]]
         statement = _VERSIONS.format(" and v.key = ?" if of_key else "")
         rows = await self._hub.database.run(statement, identity.team, before, *of_key, limit + 1)
         shown = [_version(row) for row in rows[:limit]]
@@ -233,7 +199,7 @@ class EntryRoutes:
 
     async def version(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
-        rows = await self._hub.database.run(_VERSION, identity.team, _revision(request))
+        rows = await self._hub.database.run(_VERSION, identity.team, bounds.path_number(request, "revision"))
         if not rows:
             raise not_found()
         _, _, etag, content = rows[0]
@@ -243,7 +209,7 @@ class EntryRoutes:
 
     async def redact(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
-        revision = _revision(request)
+        revision = bounds.path_number(request, "revision")
         async with self._hub.database.transaction() as database:
             if not await database.run(_VERSION, identity.team, revision):
                 raise not_found()
@@ -253,25 +219,6 @@ class EntryRoutes:
             await record(database, identity.author, "redact", f"revision {revision}", self._hub.now)
         await self._hub.database.scrub()
         return answer({"ok": True})
-
-
-def read_json(data: bytes) -> dict[str, Any]:
-    """An object of JSON, as deep and as long as it may be."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        raise bad_request("the body is not JSON") from None
-    if not isinstance(found, dict):
-        raise bad_request("the body is not an object")
-    return found
-
-
-def whole_number(text: str | None, otherwise: int) -> int:
-    if text is None:
-        return otherwise
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise bad_request("a number in the query is not a whole one")
-    return int(text)
 
 
 def refusal_of(done: Changed) -> HubRefusal | None:
@@ -299,32 +246,22 @@ def _result(done: Changed) -> dict[str, object]:
 
 def _condition(request: Request, *, may_create: bool) -> str | None:
     """What a write was made from: an ETag, or None where there is nothing yet."""
-    found = [(name, value.decode("latin-1")) for name, value in request.scope["headers"] if name in _CONDITIONS]
-    matches, others = ([value for name, value in found if name == one] for one in _CONDITIONS)
-    if len(matches) + len(others) != 1:
-        told = "name one version: If-Match with its ETag, or If-None-Match: * for a new entry"
-        raise HubRefusal(428, "no-precondition", told)
-    if others:
-        if others[0].strip() != "*" or not may_create:
-            raise HubRefusal(428, "no-precondition", "a write takes If-Match, or If-None-Match: *")
-        return None
-    named = _ETAG.fullmatch(matches[0].strip())
-    if named is None:
-        raise bad_request("If-Match holds one strong ETag of this hub")
-    return named[1]
+    headers = request.scope["headers"]
+    match [(name, value.decode("latin-1").strip()) for name, value in headers if name in _CONDITIONS]:
+        case [(b"if-match", told)]:
+            if named := _ETAG.fullmatch(told):
+                return named[1]
+            raise bad_request("If-Match holds one strong ETag of this hub")
+        case [(b"if-none-match", "*")] if may_create:
+            return None
+    told = "name one version: If-Match with its ETag, or If-None-Match: * for a new entry"
+    raise HubRefusal(428, "no-precondition", told)
 
 
 def harmless_reason(reason: str) -> str:
     """Why something was deleted, on one line; `purged` is the hub's own word."""
     line = " ".join(reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "").split())[:MAX_REASON]
     return "" if line == "purged" else redact(line)
-
-
-def _revision(request: Request) -> int:
-    revision: int = request.path_params["revision"]
-    if revision > 2**62:
-        raise not_found()
-    return revision
 
 
 def _page(rows: list[Row], limit: int) -> tuple[list[dict[str, object]], bool]:

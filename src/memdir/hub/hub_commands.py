@@ -30,7 +30,7 @@ TAKES = {  # what each action of `memdir hub admin` wants to be named
     "backup": ("file",),
     "restored": (),
 }
-CREATES = ("add-team",)  # and `memdir hub serve`: a typo anywhere else would make an empty hub, and go on with it
+ERASING = ("purge", "prune", "remove-member")
 MAX_DAYS = 3_650
 
 
@@ -40,7 +40,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _place(options: argparse.Namespace, context: Any, *, creates: bool) -> str:
-    """Where the database is, after a look whether it can be used: what SQLite says of a typo helps nobody."""
+    """Where the database is, after a look whether it can be used: only who `creates` one goes on with an empty hub."""
     place: str = options.database or os.path.join(context.memory.layout.home, "hub", "hub.sqlite3")
     if place.startswith(("postgresql://", "postgres://")):
         return place
@@ -94,18 +94,18 @@ class HubServe:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         _require_installed()
-        from memdir.hub.serve import Serving, bound_socket, prepare, require_private, run
+        from memdir.hub.serve import Serving, bound_socket, require_private, run
 
-        names = ("tls_cert", "tls_key", "behind_proxy", "pooler", "listen", "access_log")
+        names = ("host", "port", "tls_cert", "tls_key", "behind_proxy", "pooler", "listen", "access_log")
         chosen = {name: getattr(options, name) for name in names}
-        serving = Serving(_place(options, context, creates=True), options.host, options.port, **chosen)
+        serving = Serving(_place(options, context, creates=True), **chosen)
         require_private(serving)
-        prepare(serving)
+        _with_database(serving.database, lambda database: database.run("select 1"))  # its tables are up to date now
         if options.check:
             return _tell(options, context, {"database": _told(serving.database)}, "The tables are up to date")
         with bound_socket(serving) as listening:
             host = f"[{options.host}]" if ":" in options.host else options.host
-            url = f"{serving.scheme}://{host}:{listening.getsockname()[1]}"
+            url = f"http{'s' if options.tls_cert else ''}://{host}:{listening.getsockname()[1]}"
             _tell(options, context, {"url": url}, f"memdir hub on {url}")
             context.note(f"on {_told(serving.database)}; Ctrl-C ends it")
             sys.stdout.flush()
@@ -181,7 +181,7 @@ class HubAdmin:
         from memdir.hub.reply import HubRefusal
 
         self._read(options)
-        place = _place(options, context, creates=options.action in CREATES)
+        place = _place(options, context, creates=options.action == "add-team")
 
         def do(*, is_dry: bool) -> tuple[dict[str, object], list[str]]:
             return _with_database(place, lambda database: act(database, options, _now(), is_dry=is_dry))
@@ -211,7 +211,7 @@ class HubAdmin:
             setattr(options, name, word)
         if action == "role" and not options.role:
             raise UsageError("`memdir hub admin role` takes --role", remedy="--role reader, writer or admin")
-        if options.dry_run and action not in ("purge", "prune", "remove-member"):
+        if options.dry_run and action not in ERASING:
             raise UsageError(f"`memdir hub admin {action}` has no --dry-run")
         options.role = options.role or "writer"
 

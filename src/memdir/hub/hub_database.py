@@ -69,12 +69,16 @@ class Author:
     token: str | None = None
 
 
+Asked = tuple[Author, Sequence[Change], int]  # changes in somebody's name, and when
+Applied = tuple[int, list[Changed]]  # the team's revision after them
+
+
 class Transaction(Protocol):
     """Statements that hold together."""
 
     async def run(self, statement: str, *values: object) -> list[Row]: ...
 
-    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]: ...
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied: ...
 
 
 class HubDatabase(Transaction, Protocol):
@@ -85,6 +89,9 @@ class HubDatabase(Transaction, Protocol):
     async def connect(self) -> None: ...
 
     async def close(self) -> None: ...
+
+    async def mark(self, statement: str, *values: object) -> None:
+        """As `run`, for what may be left undone: nobody waits for it where the database is busy."""
 
     async def entry(self, team: str, key: str) -> Row | None:
         """ETag, revision, whether it is deleted, author, time saved and text of one entry."""

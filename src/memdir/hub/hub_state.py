@@ -11,13 +11,11 @@ from starlette.requests import Request
 
 from memdir.hub.bearer import Bearer, Identities, token_of
 from memdir.hub.bounds import MOST_WAITING, MOST_WAITING_OF_TOKEN, Buckets, Rates, require_shareable
-from memdir.hub.hub_database import DatabaseBusy, HubDatabase
+from memdir.hub.hub_database import Change, DatabaseBusy, HubDatabase
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 CHUNK = 500  # teams that one statement asks for
 INLINE_BYTES = 32 * 1024  # more is looked through in a thread, so that others are answered meanwhile
-
-Check = Callable[[str, bytes], None]
 
 
 class Waiting:
@@ -53,16 +51,13 @@ class Waiting:
         except TimeoutError:
             revision = (await self._database.revision(team))[0]
         finally:
-            self._leave(team, waiter, token)
+            self._of_token[token] -= 1
+            self._of_token += Counter()  # drops who waits no more
+            self._waiters[team].discard(waiter)
+            if not self._waiters[team]:
+                del self._waiters[team]
+                self._seen.pop(team, None)
         return int(revision)
-
-    def _leave(self, team: str, waiter: asyncio.Event, token: str) -> None:
-        self._of_token[token] -= 1
-        self._of_token += Counter()  # drops who waits no more
-        self._waiters[team].discard(waiter)
-        if not self._waiters[team]:
-            del self._waiters[team]
-            self._seen.pop(team, None)
 
     async def watch(self) -> None:
         """Runs as long as the hub does. A word that was lost costs half a second, never a client's whole wait."""
@@ -94,7 +89,7 @@ class Hub:
         database: HubDatabase,
         *,
         clock: Callable[[], float] = time.time,
-        check: Check | None = require_shareable,
+        check: Callable[[str, bytes], None] = require_shareable,
         rates: Rates | None = None,
     ) -> None:
         bounds = rates or Rates()
@@ -104,9 +99,9 @@ class Hub:
         self.waiting = Waiting(database)
         self.counted: Counter[tuple[str, int]] = Counter()  # requests by route and status
         self.seconds: dict[str, float] = {}  # spent by route
-        self._check = check
-        self._buckets = Buckets(bounds.of_token, bounds.burst_of_token, time.monotonic)
-        self._strangers = Buckets(bounds.of_stranger, bounds.burst_of_stranger, time.monotonic)
+        self.require_shareable = check
+        self._buckets = Buckets(bounds.of_token, bounds.burst_of_token)
+        self._strangers = Buckets(bounds.of_stranger, bounds.burst_of_stranger)
 
     @property
     def now(self) -> int:
@@ -130,22 +125,18 @@ class Hub:
         identity.require(scope)
         return identity
 
-    def require_shareable(self, key: str, data: bytes) -> None:
-        if self._check is not None:
-            self._check(key, data)
+    async def unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:
+        """Which of these must not be shared, by their keys, and why."""
+        if sum(change.size for change in changes) <= INLINE_BYTES:
+            return self._unshareable(changes)
+        return await asyncio.to_thread(self._unshareable, changes)
 
-    async def check(self, items: Sequence[tuple[str, bytes]]) -> list[HubRefusal | None]:
-        """What must not be shared among these texts."""
-        if self._check is None or sum(len(data) for _, data in items) <= INLINE_BYTES:
-            return self._checked(items)
-        return await asyncio.to_thread(self._checked, items)
-
-    def _checked(self, items: Sequence[tuple[str, bytes]]) -> list[HubRefusal | None]:
-        found: list[HubRefusal | None] = []
-        for key, data in items:
+    def _unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:
+        found = {}
+        for change in changes:
             try:
-                self.require_shareable(key, data)
-                found.append(None)
+                if change.content is not None:
+                    self.require_shareable(change.key, change.content.encode())
             except HubRefusal as refused:
-                found.append(refused)
+                found[change.key] = refused
         return found

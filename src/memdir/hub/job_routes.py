@@ -6,10 +6,9 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from memdir.hub.bounds import MAX_SMALL_BYTES, read_body, require_key
-from memdir.hub.entry_routes import harmless_reason, read_json, refusal_of
+from memdir.hub.bounds import path_number, read_json, require_key
+from memdir.hub.entry_routes import harmless_reason, refusal_of
 from memdir.hub.hub_database import Change
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import JOBS_OF_TEAM, KINDS, ask_for, told_job
@@ -38,18 +37,10 @@ class JobRoutes:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    def routes(self) -> list[Route]:
-        team = "/v1/teams/{team}"
-        return [
-            Route(f"{team}/jobs", self.jobs, methods=["GET", "POST"]),
-            Route(f"{team}/proposals", self.proposals, methods=["GET"]),
-            Route(f"{team}/proposals/{{proposal:int}}", self.decide, methods=["POST"]),
-        ]
-
     async def jobs(self, request: Request) -> Response:
         if request.method == "POST":
             identity = await self._hub.identify(request, "admin")
-            kind = read_json(await read_body(request, MAX_SMALL_BYTES)).get("kind")
+            kind = (await read_json(request)).get("kind")
             if kind not in KINDS:
                 raise bad_request(f"`kind` is {' or '.join(KINDS)}")
             async with self._hub.database.transaction() as database:
@@ -74,13 +65,11 @@ class JobRoutes:
 
     async def decide(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
-        decision = read_json(await read_body(request, MAX_SMALL_BYTES)).get("decision")
+        decision = (await read_json(request)).get("decision")
         state = {"accept": "accepted", "reject": "rejected"}.get(str(decision))
         if state is None:
             raise bad_request("`decision` is accept or reject")
-        proposal: int = request.path_params["proposal"]
-        if proposal > 2**62:
-            raise not_found("there is no such proposal")
+        proposal = path_number(request, "proposal")
         async with self._hub.database.transaction() as database:
             rows = await database.run(_DECIDE, state, identity.member, self._hub.now, identity.team, proposal)
             if not rows:

@@ -24,16 +24,13 @@ _ASK = (
     " on conflict (team, kind) where state = 'waiting' do nothing"
     " returning id, kind, state, attempts, created, leased_until, error"
 )
-_GIVE_UP = "update jobs set state = 'failed', finished = ?, error = ? where id = ? and state = 'running' and lease = ?"
+_FAIL = "update jobs set state = 'failed', finished = ?, error = ? where state = 'running' and {}"
 _NEXT = (
     "update jobs set state = 'running', attempts = attempts + 1, lease = ?, leased_until = ? where id ="
     " (select id from jobs where state = 'waiting' or (state = 'running' and leased_until < ? and attempts < ?)"
-    " order by id limit 1 {skip_locked}) returning id, team, kind"
+    " order by id limit 1 {skip_locked}) returning id, team"
 )
-_EXHAUSTED = (
-    "update jobs set state = 'failed', finished = ?, error = 'the worker went away each time'"
-    " where state = 'running' and leased_until < ? and attempts >= ?"
-)
+_EXHAUSTED = _FAIL.format("leased_until < ? and attempts >= ?")
 _DONE = "update jobs set state = 'done', finished = ? where id = ? and lease = ? and state = 'running' returning id"
 _COLUMNS = "id, kind, state, attempts, created, leased_until, error from jobs"
 JOBS_OF_TEAM = f"select {_COLUMNS} where team = ? order by id desc limit 50"
@@ -43,8 +40,7 @@ _PROPOSE = (
     " values (?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) returning id"
 )
 _REPLACED = "update proposals set state = 'rejected', content = null, decided = ? where team = ? and state = 'open'"
-_STOPPED = "update jobs set state = 'failed', finished = ?, error = ? where team = ? and state = 'running'"
-_ALL_STUCK = "select count(*), min(created) from jobs where state in ('waiting', 'running')"
+OPEN = "select count(*), min(created) from jobs where state in ('waiting', 'running')"
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,6 @@ class LeasedJob:
 
     id: int
     team: str
-    kind: str
     lease: str
 
 
@@ -78,12 +73,6 @@ async def ask_for(database: Transaction, team: str, kind: str, now: int) -> tupl
             return waiting[0], False
 
 
-async def oldest(database: Transaction) -> tuple[int, int | None]:
-    """How many jobs are not done, and when the oldest of them was asked for."""
-    ((count, created),) = await database.run(_ALL_STUCK)
-    return count, created
-
-
 def told_job(row: Row, now: int) -> dict[str, object]:
     id_, kind, state, attempts, created, leased_until, error = row
     age = max(0, now - created) // 1000
@@ -96,10 +85,10 @@ def told_job(row: Row, now: int) -> dict[str, object]:
 async def take(database: HubDatabase, now: int, *, lease_seconds: float = LEASE_SECONDS) -> LeasedJob | None:
     """The next job, with a lease; one whose worker went away is taken again, a few times."""
     lease = secrets.token_hex(16)
-    await database.run(_EXHAUSTED, now, now, MAX_ATTEMPTS)
+    await database.run(_EXHAUSTED, now, "the worker went away each time", now, MAX_ATTEMPTS)
     until = now + int(lease_seconds * 1000)
     rows = await database.run(_NEXT.format(skip_locked=database.skip_locked), lease, until, now, MAX_ATTEMPTS)
-    return LeasedJob(rows[0][0], rows[0][1], rows[0][2], lease) if rows else None
+    return LeasedJob(rows[0][0], rows[0][1], lease) if rows else None
 
 
 async def finish(database: HubDatabase, job: LeasedJob, proposals: Sequence[ProposedChange], now: int) -> bool:
@@ -118,9 +107,9 @@ async def finish(database: HubDatabase, job: LeasedJob, proposals: Sequence[Prop
 
 async def drop_proposals(database: Transaction, team: str, why: str, now: int) -> None:
     """A text was erased: what is proposed, or being dreamt right now, may be made of it."""
-    await database.run(_STOPPED, now, why[:MAX_ERROR], team)
+    await database.run(_FAIL.format("team = ?"), now, why[:MAX_ERROR], team)
     await database.run(_REPLACED, now, team)
 
 
 async def fail(database: HubDatabase, job: LeasedJob, error: str, now: int) -> None:
-    await database.run(_GIVE_UP, now, error[:MAX_ERROR], job.id, job.lease)
+    await database.run(_FAIL.format("id = ? and lease = ?"), now, error[:MAX_ERROR], job.id, job.lease)

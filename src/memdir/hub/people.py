@@ -12,7 +12,6 @@ from memdir.layout import nfc
 from memdir.share.remote import TeamCaps
 from memdir.store.shared import fault_of_member
 
-MAX_DAYS = 3_650
 DAY = 86_400_000
 
 _ACTION = "insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)"
@@ -26,6 +25,11 @@ _NEW_MEMBER = (
 )
 MEMBERS = "select id, name, role, active from members where team = ? order by name"
 _MEMBER = "select id, name, role, active from members where team = ? and id = ?"
+TOKENS = (  # of one member, or of all
+    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t"
+    " join members m on m.team = t.team and m.id = t.member where t.team = ? and (t.member = ? or ? = 1)"
+    " order by t.created, t.id"
+)
 _ADMINS = "select id from members where team = ? and role = 'admin' and active = 1"
 _LOCK = "update teams set revision = revision where id = ? returning id"
 _REVOKE_OF = "update tokens set revoked = ? where team = ? and member = ? and revoked is null"
@@ -46,6 +50,10 @@ _AFTER_THEM = (  # what others made of their texts, and is neither begun anew no
 _ERASE = (
     "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged'"
     " where team = ? and op = 'put' and {} = ?"
+)
+ERASE_OLD = (  # never what is in force
+    "update versions set content = null, redacted = ? where {} and not exists (select 1 from entries e"
+    " where e.team = versions.team and e.rev = versions.rev and e.deleted = 0) returning rev"
 )
 _PURGED = "update teams set revision = revision + 1 where id = ? returning revision"
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from memdir.hub import people
-from memdir.hub.bearer import OF_ROLE, SCOPES, NewToken, known_form
-from memdir.hub.bounds import MAX_BATCH, MAX_SMALL_BYTES, read_body
-from memdir.hub.entry_routes import read_json, whole_number
+from memdir.hub.bearer import OF_ROLE, SCOPES, Bearer, NewToken, known_form
+from memdir.hub.bounds import MAX_BATCH, limit_of, read_json
+from memdir.hub.hub_commands import MAX_DAYS
 from memdir.hub.hub_database import Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.reply import answer, bad_request, not_found, read_time, told_time
@@ -19,11 +18,6 @@ MOST_ACTIONS = 200
 
 _TEAM = (
     "select name, revision, max_entries, max_entry_bytes, max_bytes, live_entries, live_bytes from teams where id = ?"
-)
-_TOKENS = (
-    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t"
-    " join members m on m.team = t.team and m.id = t.member where t.team = ? and (t.member = ? or ? = 1)"
-    " order by t.created, t.id"
 )
 # The versions say who changed which entry, the actions the rest.
 _AUDIT = (
@@ -39,18 +33,6 @@ class PeopleRoutes:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-
-    def routes(self) -> list[Route]:
-        team = "/v1/teams/{team}"
-        return [
-            Route("/v1/me", self.me, methods=["GET"]),
-            Route(f"{team}/members", self.members, methods=["GET", "POST"]),
-            Route(f"{team}/members/{{member}}", self.member, methods=["PATCH", "DELETE"]),
-            Route(f"{team}/members/{{member}}/purge", self.purge, methods=["POST"]),
-            Route(f"{team}/tokens", self.tokens, methods=["GET", "POST"]),
-            Route(f"{team}/tokens/{{token}}", self.token, methods=["DELETE"]),
-            Route(f"{team}/audit", self.audit, methods=["GET"]),
-        ]
 
     async def me(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
@@ -72,7 +54,7 @@ class PeopleRoutes:
     async def members(self, request: Request) -> Response:
         if request.method == "POST":
             identity = await self._hub.identify(request, "admin")
-            given = read_json(await read_body(request, MAX_SMALL_BYTES))
+            given = await read_json(request)
             name, role = given.get("name"), given.get("role")
             async with self._hub.database.transaction() as database:
                 row = await people.add_member(database, identity.author, name, role, self._hub.now)
@@ -92,7 +74,7 @@ class PeopleRoutes:
                 await people.let_leave(database, identity.author, member, self._hub.now)
             self._hub.identities.forget()
             return answer({"ok": True})
-        role = read_json(await read_body(request, MAX_SMALL_BYTES)).get("role")
+        role = (await read_json(request)).get("role")
         async with self._hub.database.transaction() as database:
             row, needs_token = await people.set_role(database, identity.author, member, role, self._hub.now)
         self._hub.identities.forget()
@@ -100,7 +82,7 @@ class PeopleRoutes:
 
     async def purge(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
-        given = read_json(await read_body(request, MAX_SMALL_BYTES) or b"{}")
+        given = await read_json(request, empty=b"{}")
         member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
         async with self._hub.database.transaction() as database:
             told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
@@ -112,15 +94,19 @@ class PeopleRoutes:
         if request.method == "POST":
             return await self._new_token(request)
         identity = await self._hub.identify(request, "read")
-        rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, int("admin" in identity.scopes))
-        return answer({"tokens": [_token(row) for row in rows]})
+        return answer({"tokens": [_token(row) for row in await self._tokens_of(identity)]})
+
+    async def _tokens_of(self, identity: Bearer) -> list[Row]:
+        """One's own; of everybody, for an admin."""
+        is_all = int("admin" in identity.scopes)
+        return await self._hub.database.run(people.TOKENS, identity.team, identity.member, is_all)
 
     async def _new_token(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
-        given = read_json(await read_body(request, MAX_SMALL_BYTES))
+        given = await read_json(request)
         member, days = known_form(given.get("member", identity.member)), given.get("days", DEFAULT_DAYS)
-        if not isinstance(days, int) or isinstance(days, bool) or not 0 < days <= people.MAX_DAYS:
-            raise bad_request(f"`days` is a number from 1 to {people.MAX_DAYS}")
+        if not isinstance(days, int) or isinstance(days, bool) or not 0 < days <= MAX_DAYS:
+            raise bad_request(f"`days` is a number from 1 to {MAX_DAYS}")
         async with self._hub.database.transaction() as database:
             _, name, role, _ = await people.member_of(database, identity.team, member)
             scopes = given.get("scopes", list(OF_ROLE[role]))
@@ -137,8 +123,7 @@ class PeopleRoutes:
         token = known_form(request.path_params["token"])
         if token != identity.token:
             identity.require_all()
-        rows = await self._hub.database.run(_TOKENS, identity.team, identity.member, int("admin" in identity.scopes))
-        if token not in [row[0] for row in rows]:
+        if token not in [row[0] for row in await self._tokens_of(identity)]:
             raise not_found("there is no such token")
         async with self._hub.database.transaction() as database:
             await people.revoke_token(database, identity.author, token, self._hub.now)
@@ -147,8 +132,7 @@ class PeopleRoutes:
 
     async def audit(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
-        limit = min(MOST_ACTIONS, max(1, whole_number(request.query_params.get("limit"), MOST_ACTIONS)))
-        asked = request.query_params.get("before")
+        limit, asked = limit_of(request, MOST_ACTIONS), request.query_params.get("before")
         before = read_time(asked, now=self._hub.now) if asked else self._hub.now + 1_000
         team = identity.team
         rows = await self._hub.database.run(_AUDIT, team, before, team, before, team, limit + 1)

@@ -9,8 +9,8 @@ import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from functools import cached_property
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property, lru_cache
 from operator import itemgetter
 
 import psycopg
@@ -18,7 +18,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from memdir.errors import MemdirError
 from memdir.hub import hub_database as tables
-from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Row, Together
+from memdir.hub.hub_database import Applied, Asked, Author, Change, Changed, DatabaseBusy, Row, Together
 
 LANES = 2  # transactions of changes on their way at once: more would carry fewer each
 POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
@@ -42,7 +42,6 @@ _TEAMS = (
     b"select t.revision, t.restored from unnest(%s::text[]) with ordinality as asked(team, number)"
     b" left join teams t on t.id = asked.team order by asked.number"
 )
-Asked = tuple[Author, Sequence[Change], int]
 # The server went away, shuts down, or is a replica by now: another connection may do better.
 _GONE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
@@ -58,8 +57,26 @@ class Connection(psycopg.AsyncConnection[Row]):
         await self.asking.execute(statement, values)
         return await self.asking.fetchall() if self.asking.description else []
 
+    async def run(self, statement: str, *values: object) -> list[Row]:
+        return await self.rows(_spelled(statement), values)
 
-Pool = AsyncConnectionPool[Connection]
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
+        return (await self.apply_all([(author, changes, at)]))[0]
+
+    async def apply_all(self, asked: Sequence[Asked]) -> list[Applied]:
+        given = [
+            {"number": number, "team": author.team, "member": author.member, "token": author.token, "at": at}
+            | {"changes": [{**change._asdict(), "folded": change.folded} for change in changes]}
+            for number, (author, changes, at) in enumerate(asked)
+        ]
+        rows = sorted(await self.rows(_APPLY, (json.dumps(given),)), key=itemgetter(0))
+        return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for _, answer in rows]
+
+
+@lru_cache(1_024)
+def _spelled(statement: str) -> bytes:
+    """As psycopg wants it."""
+    return statement.replace("%", "%%").replace("?", "%s").encode()
 
 
 class PostgresDatabase:
@@ -70,18 +87,16 @@ class PostgresDatabase:
     def __init__(self, url: str, *, pooler: bool = False, listen: str = "") -> None:
         self._url = url
         self._listen_url = listen or ("" if pooler else url)
-        options = {"autocommit": True, "prepare_threshold": None if pooler else 2}
-        self._pool: Pool = AsyncConnectionPool(
+        self._pool = AsyncConnectionPool(
             url,
             connection_class=Connection,
-            kwargs=options,
+            kwargs={"autocommit": True, "prepare_threshold": None if pooler else 2},
             min_size=2,
             max_size=POOL_SIZE,
             timeout=WAIT_SECONDS,
             open=False,
         )
         self._listening: psycopg.AsyncConnection[Row] | None = None
-        self._spelled: dict[str, bytes] = {}
         self._changes = Together(self._apply_all)
         self._entries = Together(self._all_entries)
         self._revisions = Together(self._all_revisions)
@@ -95,24 +110,20 @@ class PostgresDatabase:
             raise MemdirError(told, remedy="Is PostgreSQL running, and may this user use it?") from None
         await self._pool.open(wait=True, timeout=WAIT_SECONDS)
 
-    async def _migrate(self, connection: psycopg.AsyncConnection[Row]) -> None:
+    @staticmethod
+    async def _migrate(connection: psycopg.AsyncConnection[Row]) -> None:
         """In one transaction under the lock: of two that start at once the second finds nothing to do."""
         await connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATING,))
         await connection.execute(tables.MADE.encode())
         done = await (await connection.execute(tables.KNOWN.encode())).fetchall()
         for number, name, text in tables.missing_migrations("postgres", (number for (number,) in done)):
             await connection.execute(text.encode())
-            await connection.execute(self._spell(tables.DONE), (number, name))
+            await connection.execute(_spelled(tables.DONE), (number, name))
 
     async def close(self) -> None:
         if self._listening is not None:
             await self._listening.close()
         await self._pool.close()
-
-    def _spell(self, statement: str) -> bytes:
-        if (spelled := self._spelled.get(statement)) is None:
-            spelled = self._spelled[statement] = statement.replace("%", "%%").replace("?", "%s").encode()
-        return spelled
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
@@ -130,17 +141,21 @@ class PostgresDatabase:
 
     async def run(self, statement: str, *values: object) -> list[Row]:
         async with self._connected() as connection:
-            return await connection.rows(self._spell(statement), values)
+            return await connection.run(statement, *values)
 
-    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
+    async def mark(self, statement: str, *values: object) -> None:
+        with suppress(DatabaseBusy):  # a replica that is only read, for a moment
+            await self.run(statement, *values)
+
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
         """Whoever asks while others do shares a transaction with them, of whatever teams: a way to the server and to
         its disk costs more than a change. A team is always in the same lane: its writers would only wait there."""
         lane = str(zlib.crc32(author.team.encode()) % LANES)
         return await self._changes.ask(lane, (author, changes, at))
 
-    async def _apply_all(self, _: str, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
+    async def _apply_all(self, _: str, asked: list[Asked]) -> list[Applied]:
         async with self._connected() as connection:
-            return await _applied(connection, asked)
+            return await connection.apply_all(asked)
 
     async def entry(self, team: str, key: str) -> Row | None:
         return await self._entries.ask("", (team, key))
@@ -159,27 +174,25 @@ class PostgresDatabase:
             return await connection.rows(_TEAMS, (teams,))
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[_OnConnection]:
+    async def transaction(self) -> AsyncIterator[Connection]:
         async with self._connected() as connection, connection.transaction():
-            yield _OnConnection(self, connection)
+            yield connection
 
     async def news(self) -> list[str]:
         """Teams as NOTIFY names them; where the server went away, one looks for oneself until it is back."""
-        if not self._listen_url:
-            await asyncio.sleep(LOOK_SECONDS)
-            return []
         try:
-            if self._listening is None:
+            if self._listening is not None:
+                return [note.payload async for note in self._listening.notifies(timeout=LOOK_SECONDS, stop_after=1)]
+            if self._listen_url:
                 self._listening = await psycopg.AsyncConnection.connect(self._listen_url, autocommit=True)
                 await self._listening.execute(f"listen {CHANNEL}".encode())
                 return []
-            return [note.payload async for note in self._listening.notifies(timeout=LOOK_SECONDS, stop_after=1)]
         except psycopg.Error:
             if self._listening is not None:
                 await self._listening.close()
                 self._listening = None
-            await asyncio.sleep(LOOK_SECONDS)
-            return []
+        await asyncio.sleep(LOOK_SECONDS)
+        return []
 
     async def scrub(self) -> None:
         """The server's own vacuum does it, which would hold up a request for minutes."""
@@ -187,32 +200,3 @@ class PostgresDatabase:
     def figures(self) -> dict[str, float]:
         stats = self._pool.get_stats()
         return {f"database_{name}": float(stats.get(name, 0)) for name in ("pool_size", "pool_available")}
-
-
-class _OnConnection:
-    """Statements on one connection, alone or in a transaction."""
-
-    def __init__(self, database: PostgresDatabase, connection: Connection) -> None:
-        self._spell = database._spell
-        self._connection = connection
-
-    async def run(self, statement: str, *values: object) -> list[Row]:
-        return await self._connection.rows(self._spell(statement), values)
-
-    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
-        (answer,) = await _applied(self._connection, [(author, changes, at)])
-        return answer
-
-
-async def _applied(connection: Connection, asked: list[Asked]) -> list[tuple[int, list[Changed]]]:
-    given = [
-        {"number": number, "team": author.team, "member": author.member, "token": author.token, "at": at}
-        | {"changes": [_plain(change) for change in changes]}
-        for number, (author, changes, at) in enumerate(asked)
-    ]
-    rows = sorted(await connection.rows(_APPLY, (json.dumps(given),)), key=itemgetter(0))
-    return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for _, answer in rows]
-
-
-def _plain(change: Change) -> dict[str, object]:
-    return {**change._asdict(), "folded": change.folded}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import json
 import logging
 import os
 import socket
 import sys
+import traceback
 from dataclasses import dataclass
 
 import uvicorn
@@ -39,10 +39,6 @@ class Serving:
     listen: str = ""
     access_log: bool = False
 
-    @property
-    def scheme(self) -> str:
-        return "https" if self.tls_cert else "http"
-
 
 def require_private(serving: Serving) -> None:
     """Tokens and texts go over a wire encrypted, or over none at all."""
@@ -61,17 +57,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def prepare(serving: Serving) -> None:
-    """Open the database once, and bring its tables up to date."""
-
-    async def opened() -> None:
-        database = open_database(serving.database, pooler=serving.pooler)
-        await database.connect()
-        await database.close()
-
-    asyncio.run(opened())
 
 
 def bound_socket(serving: Serving) -> socket.socket:
@@ -121,7 +106,6 @@ class _PlaceOnly(logging.Handler):
         kind, at = f"{record.name}: {str(record.msg).splitlines()[0]}", ""
         if record.exc_info and record.exc_info[0]:
             kind, trace = record.exc_info[0].__name__, record.exc_info[2]
-            while trace is not None:
-                at = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
-                trace = trace.tb_next
+            for last in traceback.extract_tb(trace, limit=-1):
+                at = f"{os.path.basename(last.filename)}:{last.lineno}"
         to_stderr(json.dumps({"error": kind, "where": at}))

@@ -9,18 +9,16 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
 from memdir.hub import hub_database as tables
-from memdir.hub.hub_database import Author, Change, Changed, DatabaseBusy, Outcome, Row, Together
+from memdir.hub.hub_database import Applied, Asked, Author, Change, Changed, DatabaseBusy, Outcome, Row, Together
 
 BUSY_SECONDS = 5.0  # another process (`memdir hub admin`) writes for milliseconds
 AGAIN_SECONDS = 0.01  # between looks whether it has done so
 GATHER_SECONDS = 0.001  # so long a change waits for others to share its way to the disk, which takes longer
-Asked = tuple[Author, Sequence[Change], int]
-Applied = tuple[int, list[Changed]]
 LOOK_SECONDS = 0.25  # between looks for what another process wrote
 
 _TEAM = "select revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams where id = ?"
@@ -28,9 +26,7 @@ _ENTRY = (
     "select e.etag, e.rev, e.deleted, e.member, e.saved, v.content from entries e"
     " left join versions v on v.team = e.team and v.rev = e.rev where e.team = ? and e.key = ?"
 )
-_ENTRIES = (
-    "select key, etag, rev, deleted, size from entries where team = ? and key in (select value from json_each(?))"
-)
+_ENTRIES = "select key, etag, rev, size from entries where team = ? and key in (select value from json_each(?))"
 _SAME_NAMES = "select folded from entries where team = ? and deleted = 0 and folded in (select value from json_each(?))"
 _PURGED = (
     "select key, etag from versions where team = ? and key in (select value from json_each(?)) and reason = 'purged'"
@@ -45,6 +41,7 @@ _WRITE = (
     " etag = excluded.etag, size = excluded.size, deleted = excluded.deleted, reason = excluded.reason,"
     " member = excluded.member, saved = excluded.saved, changed = excluded.changed"
 )
+NOTHING = (None, 0, 0)  # how an entry stands that never was
 _COUNT = "update teams set revision = ?, live_entries = ?, live_bytes = ? where id = ?"
 
 
@@ -53,31 +50,27 @@ class SqliteDatabase:
 
     skip_locked = ""  # there is one writer at a time anyway
 
+    _connection: sqlite3.Connection  # from `connect` on
+
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
-        self._found: sqlite3.Connection | None = None
         self._changes = Together(self._apply_all, gather_seconds=GATHER_SECONDS)
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        assert self._found is not None, "the database is open"
-        return self._found
 
     async def connect(self) -> None:
         make_folder(os.path.dirname(self.path))
         try:
             with _for_us_alone():
-                self._found = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-                self._found.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
-                self._found.execute("pragma journal_mode = wal")
-                self._migrate(self._found)
+                self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+                self._connection.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
+                self._connection.execute("pragma journal_mode = wal")
+                self._migrate(self._connection)
         except sqlite3.DatabaseError as error:
             told = f"the hub's database {self.path} cannot be opened: {error}"
             raise MemdirError(told, remedy="Name another with --database, or bring back a backup") from None
-        self._found.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
-        self._found.execute("pragma secure_delete = on")  # what is erased is overwritten
-        self._found.execute("pragma synchronous = full")
-        self._found.execute("pragma foreign_keys = on")
+        self._connection.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
+        self._connection.execute("pragma secure_delete = on")  # what is erased is overwritten
+        self._connection.execute("pragma synchronous = full")
+        self._connection.execute("pragma foreign_keys = on")
 
     @staticmethod
     def _migrate(connection: sqlite3.Connection) -> None:
@@ -91,9 +84,7 @@ class SqliteDatabase:
                 connection.execute(tables.DONE, (number, name))
 
     async def close(self) -> None:
-        if self._found is not None:
-            self._found.close()
-            self._found = None
+        self._connection.close()
 
     async def run(self, statement: str, *values: object) -> list[Row]:
         """While another process writes, everybody else is answered: who has to wait does so outside of SQLite."""
@@ -106,6 +97,10 @@ class SqliteDatabase:
                 if not is_held or time.monotonic() > until:
                     raise DatabaseBusy(str(error)) from error
             await asyncio.sleep(AGAIN_SECONDS)
+
+    async def mark(self, statement: str, *values: object) -> None:
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute(statement, values)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[SqliteDatabase]:
@@ -123,7 +118,7 @@ class SqliteDatabase:
         rows = await self.run(_ENTRY, team, key)
         return rows[0] if rows else None
 
-    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> tuple[int, list[Changed]]:
+    async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
         """Whoever asks while others do shares one transaction with them: to reach the disk costs more than all else."""
         if self._connection.in_transaction:
             return self._apply(author.team, [(author, changes, at)])[0]
@@ -142,22 +137,20 @@ class SqliteDatabase:
 
     def _apply(self, team: str, asked: Sequence[Asked]) -> list[Applied]:
         """As hub_apply of PostgreSQL: each change is judged by itself."""
-        rows = self._connection.execute(_TEAM, (team,)).fetchall()
-        if not rows:
-            raise LookupError("the team is gone")
-        state = _Team(*rows[0])
+        (row,) = self._connection.execute(_TEAM, (team,))
+        state = _Team(*row)
         keys = [change.key for _, changes, _ in asked for change in changes]
         state.known = {row[0]: row[1:] for row in self._connection.execute(_ENTRIES, (team, json.dumps(keys)))}
         state.purged = set(self._connection.execute(_PURGED, (team, json.dumps(keys))))
-        new = [key.casefold() for key in keys if key not in state.known or state.known[key][2]]
+        new = [key.casefold() for key in keys if state.known.get(key, NOTHING)[0] is None]
         if new:
             state.taken = {name for (name,) in self._connection.execute(_SAME_NAMES, (team, json.dumps(new)))}
-        answers = [(state.apply(author, changes, at), state.revision) for author, changes, at in asked]
+        answers = [state.apply(author, changes, at) for author, changes, at in asked]
         if state.versions:
             self._connection.executemany(_VERSION, state.versions)
             self._connection.executemany(_WRITE, state.entries)
             self._connection.execute(_COUNT, (state.revision, state.live_entries, state.live_bytes, team))
-        return [(revision, done) for done, revision in answers]
+        return answers
 
     async def news(self) -> list[str]:
         """What this process wrote is known to it; another's is seen by a number that SQLite keeps."""
@@ -197,55 +190,53 @@ class _Team:
         self.live_entries = live_entries
         self.live_bytes = live_bytes
         self._max_entries, self._max_entry_bytes, self._max_bytes = limits
-        self.known: dict[str, tuple[str | None, int, int, int]] = {}  # ETag, revision, whether deleted, size
+        self.known: dict[str, tuple[str | None, int, int]] = {}  # ETag (None: it was deleted), revision, size
         self.purged: set[Row] = set()  # keys, and the ETags that they may not have again
         self.taken: set[str] = set()  # folded keys that live
         self.versions: list[Row] = []
         self.entries: list[Row] = []
 
-    def apply(self, author: Author, changes: Sequence[Change], at: int) -> list[Changed]:
+    def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
         answers = []
         for change in changes:
-            etag, revision, deleted, size = self.known.get(change.key, (None, 0, 1, 0))
-            outcome = _judged(change, None if deleted else etag, is_live=not deleted, is_known=change.key in self.known)
-            if change.op == "put" and outcome in ("created", "changed"):
-                outcome = self._within(change, outcome, 0 if deleted else size)
+            etag, revision, size = self.known.get(change.key, NOTHING)
+            outcome = self._judged(change, etag, size)
             if outcome in ("created", "changed"):
-                self._write(author, change, at, is_live=not deleted, old_size=0 if deleted else size)
-                etag, revision, deleted, _ = self.known[change.key]
-            answers.append(Changed(change.key, outcome, etag, revision, bool(deleted and change.key in self.known)))
-        return answers
+                self._write(author, change, at, is_live=etag is not None, old_size=size)
+                etag, revision, _ = self.known[change.key]
+            is_deleted = etag is None and change.key in self.known
+            answers.append(Changed(change.key, outcome, etag, revision, is_deleted))
+        return self.revision, answers
 
-    def _within(self, change: Change, outcome: Outcome, old_size: int) -> Outcome:
+    def _judged(self, change: Change, etag: str | None, old_size: int) -> Outcome:
+        if change.op == "delete" and etag is None:
+            return "same" if change.key in self.known else "missing"
+        if change.op == "put" and etag == change.etag:
+            return "same"
+        if etag != change.condition:
+            return "conflict"
+        if change.op == "put" and (fault := self._fault(change, is_new=etag is None, old_size=old_size)):
+            return fault
+        return "created" if etag is None else "changed"
+
+    def _fault(self, change: Change, *, is_new: bool, old_size: int) -> Outcome | None:
+        """Why the team cannot take in this text."""
         if (change.key, change.etag) in self.purged:
             return "purged"
         if change.size > self._max_entry_bytes:
             return "too-large"
-        is_full = outcome == "created" and self.live_entries >= self._max_entries
+        is_full = is_new and self.live_entries >= self._max_entries
         if is_full or self.live_bytes - old_size + change.size > self._max_bytes:
             return "cap"
-        return "same-name" if outcome == "created" and change.folded in self.taken else outcome
+        return "same-name" if is_new and change.folded in self.taken else None
 
     def _write(self, author: Author, change: Change, at: int, *, is_live: bool, old_size: int) -> None:
-        is_put, folded = change.op == "put", change.folded
+        op, key, _, etag, content, size, saved, reason = change
+        is_put, folded, team, who = op == "put", change.folded, author.team, author.member
         self.revision += 1
         self.live_entries += is_put - is_live
-        self.live_bytes += change.size - old_size
+        self.live_bytes += size - old_size
         (self.taken.add if is_put else self.taken.discard)(folded)
-        self.known[change.key] = (change.etag, self.revision, int(not is_put), change.size)
-        key, etag, size, saved, reason = change.key, change.etag, change.size, change.saved, change.reason
-        at_revision, who = (author.team, self.revision), author.member
-        text = (change.content, who, author.token)
-        self.versions.append((*at_revision, key, change.op, etag, size, *text, saved, at, reason))
-        entry = (author.team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at)
-        self.entries.append(entry)
-
-
-def _judged(change: Change, live_etag: str | None, *, is_live: bool, is_known: bool) -> Outcome:
-    if change.op == "delete" and not is_live:
-        return "same" if is_known else "missing"
-    if is_live and change.op == "put" and live_etag == change.etag:
-        return "same"
-    if live_etag != change.condition:
-        return "conflict"
-    return "changed" if is_live else "created"
+        self.known[key] = (etag, self.revision, size)
+        self.versions.append((team, self.revision, key, op, etag, size, content, who, author.token, saved, at, reason))
+        self.entries.append((team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at))

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from itertools import pairwise
 
-from memdir.text.date_words import Token, languages, languages_of, read_tokens, words_by_meaning
+from memdir.text.date_words import EAST, Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
 from memdir.text.words import is_unspaced
 
@@ -26,13 +26,19 @@ DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
-_RELATIVE = frozenset(("day", "days of week", "weekday and week", "weekday in weeks", "from", "whole", "in", "ago"))
+_RELATIVE = frozenset(("day", "days of week", "weekday and week", "from", "whole", "in", "ago"))
 _MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "weekday of month", "workday of month"))
 _PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
 _ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
+_IS = re.compile(r"(?:\b(?:is|are|am|be)|['’](?:re|m))\s+$", re.IGNORECASE)
+_LED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)[.,]?\s+$")
+_EXPIRES = re.compile(r"\b(?:exp|expir\w+|valid|good)\W*(?:\w+\W+)?$", re.IGNORECASE)
+_PER_WEEK = re.compile(
+    r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.IGNORECASE
+)
 _DURATION = re.compile(r"N?P{0,8}U")
 
 
@@ -93,6 +99,8 @@ class _Phrase:
 
         clause = _CLAUSE_END.split(self.before)[-1]
         told = anywhere("tells-past", self.language).search(clause)
+        if told and _IS.search(clause[: told.start()]):  # "we are closed" is now
+            return False
         return bool(told) and not at_end("toward", self.language).search(clause)
 
     @property
@@ -188,6 +196,8 @@ def _absolute(phrase: _Phrase) -> date | None:
     if phrase.has("K"):
         return _date(*parts)
     first, second, *year = parts
+    if _is_fraction(phrase):
+        return None
     is_open = "/" in phrase.tokens[0].value and first != second and max(first, second) <= 12
     if is_open and phrase.language == "en":  # by 3/5 some mean the fifth of March, others the third of May
         return None
@@ -196,10 +206,35 @@ def _absolute(phrase: _Phrase) -> date | None:
     return phrase.month_day(month, day, *year)
 
 
+def _is_fraction(phrase: _Phrase) -> bool:
+    """Whether 5/16 stands where no day does; behind "expires", and where days come first, 09/28 is a month."""
+    figures = re.fullmatch(r"\d+/(\d+)", phrase.tokens[0].value)
+    if not figures or phrase.language in EAST:
+        return False
+    if int(figures[1]) >= phrase.today.year % 100 and (phrase.language != "en" or _EXPIRES.search(phrase.before)):
+        return True
+    lead = _LED.search(phrase.before)
+    is_day = lead and (
+        fold(lead[1]) in words_by_meaning()["any"]["day-follows"]
+        or any(token.symbol == "W" for token in read_tokens(lead[1], phrase.language))
+    )
+    return not is_day
+
+
 def _either(phrase: _Phrase) -> date | None:
     first, second, *year = (int(part) for part in re.findall(r"\d+", phrase.tokens[0].value))
+    if _is_fraction(phrase):
+        return None
     found = [phrase.month_day(*pair, *year) for pair in ((first, second), (second, first)) if pair[0] <= 12]
     return max((day for day in found if day), default=None)
+
+
+def _day_of_month(phrase: _Phrase) -> date | None:
+    """3 June, the first of June, primo giugno; an English "first June" is the June of a year."""
+    symbols = "".join(token.symbol for token in phrase.tokens)
+    if phrase.language == "en" and re.search("OM", symbols):
+        return None
+    return phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
 
 
 def _numbered_month(phrase: _Phrase) -> date | None:
@@ -215,10 +250,18 @@ def _weekday_of_month(phrase: _Phrase) -> date | None:
     return found if found.month == month.month else None
 
 
-def _workday_of_month(phrase: _Phrase) -> date:
-    nth = phrase.value("OoN", -1)
-    before = unit_start(phrase.month, "m", 1) if nth == -1 else phrase.month - timedelta(days=1)
-    return add(before, nth, "k")
+def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
+    """The last working day of June, its first weekend; of its weeks that one counts which has its Thursday in it."""
+    nth, unit, month = phrase.value("OoN", -1), phrase.of("U")[0].value, phrase.month
+    if unit in "we":
+        phrase.weekday = 3 if unit == "w" else 5
+        found = _weekday_of_month(phrase)
+        if found and unit == "w":
+            return DateSpan(found - timedelta(days=3), grain="week", vague=True, unit="w")
+        return found
+    if unit == "d":
+        return unit_end(month, "m") if nth == -1 else _date(month.year, month.month, nth)
+    return add(unit_start(month, "m", 1) if nth == -1 else month - timedelta(days=1), nth, "k") if unit == "k" else None
 
 
 def _end(phrase: _Phrase) -> date | None:
@@ -245,8 +288,16 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
 
 
 def _weekday_and_week(phrase: _Phrase) -> date | None:
-    found = next_weekday(phrase.today, phrase.weekday) + timedelta(days=7 * phrase.number)
-    return found if phrase.unit == "w" else None
+    days = {"w": 7, "f": 14}.get(phrase.unit, 0) * phrase.number
+    return next_weekday(phrase.today, phrase.weekday) + timedelta(days) if days else None
+
+
+def _week_on_day(phrase: _Phrase) -> date | None:
+    """A week on Monday, a week tomorrow, tomorrow week; "once a week on Monday" is every one."""
+    is_said = phrase.tokens[0].word == "a" or (phrase.tokens[0].symbol == "D" and phrase.language in ("en", "fr"))
+    is_ahead = phrase.has("W") or phrase.value("D") > 0
+    is_week = phrase.unit in "wf" and phrase.of("U")[0].word not in _PLURALS
+    return _from_day(phrase) if is_said and is_ahead and is_week and not _PER_WEEK.search(phrase.before) else None
 
 
 def _from_day(phrase: _Phrase) -> date | None:
@@ -293,7 +344,9 @@ def _weekday(phrase: _Phrase) -> DateSpan | date:
         return phrase.day_of_week(phrase.ahead)
     if phrase.has("T"):  # this Monday, said on a Monday, is today
         return next_weekday(phrase.today - timedelta(days=1), phrase.weekday)
-    return DateSpan(next_weekday(phrase.today, phrase.weekday), vague=not phrase.has("Xc"))
+    found = next_weekday(phrase.today, phrase.weekday)
+    is_this_week = found < unit_start(phrase.today, "w", 1)  # on a Wednesday "el próximo viernes" may be either
+    return DateSpan(found, vague=not phrase.has("Xc") or (phrase.has("X") and is_this_week))
 
 
 def _day_number(phrase: _Phrase) -> date | None:
@@ -335,12 +388,12 @@ _TABLE: _Shapes = (
     (
         "month day",
         ("M", "NoO"),
-        lambda it: it.month_day(it.value("M"), it.value("NoO"), it.value("Y", 0)),
-        (f"P*[No];?P*M{_P}Y?", f"P*OP+M{_P}Y?", f"MP*[No]{_P}Y?"),
+        _day_of_month,
+        (f"P*[No];?P*M{_P}Y?", f"P*OP*M{_P}Y?", f"MP*[No]{_P}Y?"),
     ),
     ("month day", ("N", "U", "j"), _numbered_month, ("(?:YU)?NUNj",)),
     ("weekday of month", ("OoL", "W", "M"), _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
-    ("workday of month", ("OoL", "U"), _workday_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
+    ("workday of month", ("OoL", "U"), _nth_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
     (
         "day of month",
         ("OoN", "TXc", "U"),
@@ -350,9 +403,9 @@ _TABLE: _Shapes = (
     ("end", ("EVe",), _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
     ("days of week", ("W", "U", "XTLcQ"), _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", ("U", "XTLcQ"), _whole_unit, (_WEEK,)),
-    ("weekday in weeks", ("W", "I", "U"), lambda it: it.day_of_week(it.number), ("WP*IP*N?P*U",)),
-    ("weekday and week", ("W", "U"), _weekday_and_week, ("WU",)),
+    ("weekday and week", ("W", "U"), _weekday_and_week, ("WU", "WP*IP*N?P*U")),
     ("from", ("U", "FI"), _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
+    ("from", ("U", "DW"), _week_on_day, ("PUP?[DW]", "DU(?!N)")),
     ("in", ("Uj", "Iin"), _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
     ("ago", ("Uj", "Ggr"), _ago, ("[Nf]?P*[Uj]G", "gP*N?P*U", "rP*NP*U")),
     ("later", ("U", "ARr"), _later, ("N?P*U[ARr]",)),

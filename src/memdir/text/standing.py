@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memdir.text.dates import DateSpan
+from memdir.text.date_words import read_tokens
+from memdir.text.dates import NEAR, DateSpan
 from memdir.text.language import fold, tokens
 from memdir.text.phrases import alternatives, anywhere, at_end, cues
 
@@ -35,7 +36,13 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _PLURAL_DE = re.compile(r"(?:die |unsere )?[A-ZÄÖÜ][\w-]+ (?:sind|[a-zäöü]+en) ")
-_NO_SUBJECT_DE = re.compile(r"(?:wir|sie|die kolleg\w+|morgen|heute) ", re.IGNORECASE)
+_NO_SUBJECT_DE = re.compile(r"(?:wir|sie|die kolleg\w+|morgen|heute|am|im|ab|bis|seit|vom|zum) ", re.IGNORECASE)
+# German, Swedish and Danish write it in one word: Montagsrunde, måndagsmötet; Montagabend is a part of one.
+_IN_ONE_WORD = re.compile(
+    r"\w+(?:tag|woch|dag)(?!(?:en|e?s|s?-?(?:vor|nach|efter)?(?:mittag|morgen|morgon|middag|abend|aften|kväll|nacht|natt|früh)s?)?$)",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(r"[\s,(]*(?:(?:the|den|dem|le|el|il|o|de)\s)?")
 _IS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
 _THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
 _KIND_OF_DAY = re.compile(r"\b\w*(?:day|tag|jour|día|dia|giorno|dag)s?\b(?!\w)", re.IGNORECASE)
@@ -59,9 +66,13 @@ class _DayInSentence:
         self.is_led = bool(at_end("bound", language).search(self.before))
 
     def is_one_day(self, *, is_rule: bool) -> bool:
+        if self.span.symbols == "W" and any(map(self._is_beside, self.others)):
+            return False
         if self.is_bound:
             return True
         is_open = self.span.kind in _OPEN and _NAMES_ITSELF.isdisjoint(self.span.symbols)
+        if self.is_doubtful or self.is_every:
+            return False
         if self.says("habit", self.sentence) or (is_rule and (is_open or self.span.grain != "day")):
             return "Y" in self.span.symbols or self.span.symbols == "K"
         if not is_open or self.span.kind == "in":
@@ -70,7 +81,9 @@ class _DayInSentence:
             return False
         if self.says("one-event", self.clause):
             return True
-        return not (self.says("rule", self.clause) or self.is_kind or self.is_subject or self.is_range)
+        month = self.sentence[self.span.start : self.span.end] if "M" in self.span.symbols else ""
+        around = self.clause.replace(month, "") if month else self.clause  # what may be is no day in May
+        return not (self.says("rule", around) or self.is_kind or self.is_subject or self.is_range)
 
     def says(self, meaning: str, text: str) -> bool:
         return bool(anywhere(meaning, self.language).search(text))
@@ -79,7 +92,46 @@ class _DayInSentence:
     def is_bound(self) -> bool:
         """Until Friday, as of Friday: of a range, "Monday until Friday", it may be every week's."""
         follows = re.match(alternatives("bound-after", self.language), self.after)
-        return bool(self.is_led or follows) and not self.is_range and not self.is_kind
+        return bool(self.is_led or follows) and not (self.is_range or self.is_kind or self.is_always_due)
+
+    @property
+    def is_always_due(self) -> bool:
+        """Immer bis Freitag: English tells "by", which is always so, from "until"."""
+        return self.language != "en" and self.says("always-due", self.lead)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """El próximo viernes, of this week or of the next."""
+        return self.span.kind == "weekday" and "X" in self.span.symbols and self.span.vague
+
+    @property
+    def is_every(self) -> bool:
+        """Il mercoledì, le cours du jeudi; and what somebody does on Tuesday from now on, or from July."""
+        if self.span.symbols != "W":
+            return False
+        if self.says("from-now", self.sentence) or self.starts_elsewhere:
+            return True
+        named = at_end("day-of-name", self.language).search(self.before)
+        is_named = named and not at_end("no-name", self.language).search(self.before)
+        is_every = is_named or at_end("every-such", self.language).search(self.before)
+        return bool(is_every or _IN_ONE_WORD.match(self.span.weekday)) and not self.says("one-event", self.clause)
+
+    def _is_beside(self, other: DateSpan) -> bool:
+        """Friday 5/15, 15 May (Friday): the other is the date."""
+        first, second = sorted((self.span, other), key=lambda one: one.start)
+        is_joined = _JOINT.fullmatch(self.sentence, first.end, second.start)
+        return bool(is_joined) and "W" not in other.symbols and other.grain == "day" and not other.is_relative
+
+    @property
+    def starts_elsewhere(self) -> bool:
+        """Whether another date in the sentence says when it begins, or until when it goes on."""
+        starts = rf"(?:{alternatives('bound', self.language)}|{alternatives('starts', self.language)})\s+"
+        opening = re.match(starts, self.sentence, re.IGNORECASE)
+        for found in (*filter(None, (opening,)), *re.finditer(starts, self.clause, re.IGNORECASE)):
+            follows = read_tokens(found.string[found.end() :][:NEAR], self.language, "en")
+            if re.match(r"[PNoO;,]*[MKJ]", "".join(one.symbol for one in follows)):
+                return True
+        return False
 
     @property
     def is_range(self) -> bool:

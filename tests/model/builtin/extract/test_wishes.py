@@ -45,6 +45,12 @@ from .talk import drafts, only
         ("note to future you: with a stack trace I want the cause first\n```\nValueError: not z", "the cause first"),
         ("please remember: no deploys while the night shift is on, that is 22 to 6", "22 to 6"),
         ("以后提交说明都用英文写，记住了吗？", "英文"),
+        ("Remember the bolt size is 5/16 for the bench legs.", "5/16 for the bench legs"),
+        ("Remember the ratio is 3/4 water.", "3/4 water"),
+        ("Remember our unit is 12/5 Harbour Road.", "12/5 Harbour Road"),
+        ("Remember my pronouns are they/them.", "they/them"),
+        ("Merk dir: das Mischverhältnis ist 3/4 Wasser.", "3/4 Wasser"),
+        ("Retiens que le diamètre est 5/8 de pouce.", "5/8 de pouce"),
         ("From now on never mock the database in tests: mocks hid a broken migration last quarter.", "never mock"),
     ],
 )

@@ -20,7 +20,9 @@ from memdir.text.phrases import anywhere
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"
 WHERE_IN_CODE = re.compile(
-    rf"\b(?:is|are|lives?|sits?|under|in|at|liegen?|est|está|están|fica)\s+(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})|\bline\s+\d",
+    r"\b(?:(?:is|are|est)\s+(?!\w+/\w+(?![\w/-]|\.\w))"  # "the ratio is 3/4", "my pronouns are they/them"
+    r"|(?:lives?|sits?|under|in|at|liegen?|está|están|fica)\s+(?!\d+/\d+(?![\w/])))"
+    rf"(?:the\s+)?[`'\"]?(?:{_PLACE_IN_CODE})|\bline\s+\d",
     re.IGNORECASE,
 )
 LOG_LINE = re.compile(
