@@ -86,6 +86,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             )
         ):
             monkeypatch.delenv(name)
+    for name in ("COLUMNS", "LINES"):
+        os.unsetenv(name)  # readline sets them where Python does not see it, and programs started here would obey
     monkeypatch.setenv("HOME", str(tmp_path / "user-home"))
     monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TZ", "UTC")

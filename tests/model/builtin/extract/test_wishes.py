@@ -118,6 +118,19 @@ def test_not_to_forget_takes_nothing_back() -> None:
     assert "lint" in only("u: always run lint before a commit. don't forget it\na: OK.").body
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Immer pnpm statt npm",
+        "Toujours répondre en français.",
+        "Nie direkt auf main pushen.",
+        "zawsze testy najpierw w CI",
+    ],
+)
+def test_a_rule_of_few_words_is_one_in_any_language(said: str) -> None:
+    assert only(f"u: {said}\na: OK.").type == "feedback"
+
+
 NOTES = ["No calls before nine", "Grace does the accounts", "Prices always in pounds"]
 
 
