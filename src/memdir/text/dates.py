@@ -256,6 +256,8 @@ def _weekday_of_month(phrase: _Phrase) -> date | None:
 def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
     """The last working day of June, its first weekend; of its weeks that one counts which has its Thursday in it."""
     nth, unit, month = phrase.value("OoN", -1), phrase.of("U")[0].value, phrase.month
+    if not phrase.has("M") and phrase.unit != "m":  # of the year
+        return None
     if unit in "we":
         phrase.weekday = 3 if unit == "w" else 5
         found = _weekday_of_month(phrase)

@@ -108,8 +108,8 @@ class _DayInSentence:
     @property
     def is_every(self) -> bool:
         """Il mercoledì, le cours du jeudi; and what somebody does on Tuesday from now on, or from July."""
-        if self.span.symbols != "W":
-            return False
+        if self.span.symbols != "W":  # "the last day of the month", of any
+            return self.span.kind == "workday of month" and set("MTXc").isdisjoint(self.span.symbols)
         if self.says("from-now", self.sentence) or self.starts_elsewhere:
             return True
         named = at_end("day-of-name", self.language).search(self.before)
