@@ -101,8 +101,9 @@ class _DayInSentence:
 
     @property
     def is_doubtful(self) -> bool:
-        """El próximo viernes, of this week or of the next."""
-        return self.span.kind == "weekday" and "X" in self.span.symbols and self.span.vague
+        """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
+        is_next = self.span.kind == "weekday" and "X" in self.span.symbols
+        return self.span.vague and (is_next or self.span.kind == "month day")
 
     @property
     def is_every(self) -> bool:
