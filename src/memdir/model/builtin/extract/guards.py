@@ -66,7 +66,9 @@ def _is_only_told(seen: Seen, language: str) -> bool:
     """Whether "always" tells how it is, "the printer always jams", or was, "I remember …", not how it shall be."""
     rest, found = anywhere("tells-only", language).subn("", seen.clause.text)
     is_told = bool(found) and not anywhere("moods", language).search(rest)
-    return is_told or bool(anywhere("recalls", language).match(seen.clause.sentence))
+    sentence = seen.clause.sentence
+    is_past = anywhere("recalls", language).match(sentence) or anywhere("used-to-say", language).search(sentence)
+    return is_told or bool(is_past)
 
 
 def _is_played(turn: UserTurn) -> bool:
