@@ -155,6 +155,57 @@ def test_a_line_of_a_seed_phrase_is_found_at_its_shortest_and_longest(count: int
     assert found.kind == "seed-phrase" and around.format(phrase)[found.start : found.end] == phrase
 
 
+def card(head: str, length: int = 16) -> str:
+    """A card's digits whose sum is right."""
+    digits = head + drawn(length - len(head) - 1, string.digits)
+    doubled = [int(one) * (2 - at % 2) for at, one in enumerate(reversed(digits))]
+    return digits + str(-sum(one // 10 + one % 10 for one in doubled) % 10)
+
+
+def iban(country: str, length: int) -> str:
+    account = drawn(length - 4, string.digits)
+    number = "".join(str(int(one, 36)) for one in f"{account}{country}00")
+    return f"{country}{98 - int(number) % 97:02}{account}"
+
+
+def in_fours(digits: str, sign: str = " ") -> str:
+    return sign.join(digits[at : at + 4] for at in range(0, len(digits), 4))
+
+
+@pytest.mark.parametrize("head", ["4", "51", "55", "2720", "6011", "35"])
+def test_card_numbers_are_found_in_groups_and_where_a_word_says_that_it_is_one(head: str) -> None:
+    digits = card(head)
+    for value in (in_fours(digits), in_fours(digits, "-")):
+        assert redact(f"we paid with {value}, ok") == "we paid with [removed: card-number], ok"
+    assert redact(f"meine Kreditkarte {digits}") == "meine Kreditkarte [removed: card-number]"
+    assert find_secrets(f"the order {digits} is late") == ()
+    assert find_secrets(f"the test card {in_fours(digits)} is declined") == ()
+    assert find_secrets(f"my latest card {in_fours(digits)}")
+    wrong = digits[:-1] + str((int(digits[-1]) + 1) % 10)
+    assert find_secrets(f"my card {in_fours(wrong)} or {wrong}") == ()
+    express = card("37", 15)
+    assert redact(f"{express[:4]} {express[4:10]} {express[10:]}") == "[removed: card-number]"
+
+
+@pytest.mark.parametrize(
+    ("country", "length"), [("DE", 22), ("NL", 18), ("FR", 27), ("NO", 15), ("PL", 28), ("AT", 20)]
+)
+def test_ibans_are_found_with_blanks_and_without(country: str, length: int) -> None:
+    value = iban(country, length)
+    for written in (value, in_fours(value), value.lower()):
+        assert redact(f"pay to {written} from there") == "pay to [removed: iban] from there"
+    assert find_secrets(in_fours(value[:-1])) == () == find_secrets(f"{value}12")
+    assert find_secrets(value.replace(value[2:4], f"{int(value[2:4]) % 97 + 1:02}", 1)) == ()
+
+
+def test_numbers_that_only_look_like_a_card_or_an_account_are_left_alone() -> None:
+    for seed in range(300):
+        number, long = drawn(16, string.digits, seed=seed), drawn(40, HEX, seed=seed)
+        uuid = "-".join((long[:8], *(long[at : at + 4] for at in (8, 12, 16)), long[20:32]))
+        texts = [f"order {number}", f"+49 {number[:3]} {number[3:10]}", long, long.upper()[:32], uuid, f"0.{number}"]
+        assert [text for text in texts if find_secrets(text)] == []
+
+
 def test_a_token_is_named_after_its_format_even_when_a_word_announces_it() -> None:
     text = f"GITHUB_TOKEN={github_token()}"
     assert find_secrets(text) == (SecretMatch("github-token", 13, len(text)),)

@@ -244,6 +244,8 @@ def test_a_shift_counts_from_the_date_in_the_memory(text: str, language: str, ex
         "flat 12/25 Harbour Road",
         "my card, exp 09/28",
         "the first June release",
+        "the last working day of the year",
+        "the first day of the quarter",
     ],
 )
 def test_what_is_no_date_is_left_alone(text: str) -> None:

@@ -54,6 +54,11 @@ PASTES = [
     "I use npm, yarn, etc.\nHere is the mail: never deploy on fridays. What does it mean?",
     "We chose plan B. Here is the mail from ops: never deploy on fridays",
     "We ship in Dec.\nThe README: never deploy on fridays. Is that right?",
+    "Make this sound nicer: we never deploy on fridays",
+    "Could you please make this friendlier: All is well. The team will never deploy on fridays.",
+    "Korrigier das bitte: Wir never deploy on fridays.",
+    "Est-ce correct : Nous never deploy on fridays.",
+    "Popraw to: never deploy on fridays. Koniec.",
     "群聊记录：\n王磊 14:20：never deploy on fridays\n李倩 14:21：好\n\n总结一下",
 ]
 OWN = [
@@ -69,6 +74,8 @@ OWN = [
     "these prefs are from me:\n\nreleases: never deploy on fridays\nstyle: short",
     "look at the page, and we never deploy on fridays, my boss says that it is bad luck",
     "my boss says ship it, but I never deploy on fridays",
+    "Make this a rule: never deploy on fridays",
+    "please remember this for my translations: never deploy on fridays",
     "The wiki says to use npm, yarn, etc. I never deploy on fridays",
 ]
 

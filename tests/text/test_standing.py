@@ -40,6 +40,9 @@ WEDNESDAY = date(2026, 5, 6)
         ("it", "Dal 1 luglio il mercato del sabato lo fa Luca.", ["1 luglio"]),
         ("en", "The deadline is Friday 5/15.", ["5/15"]),
         ("en", "The deadline is Friday, 15 May.", ["15 May"]),
+        ("en", "The lathe stood under water in the storm of 4 May.", []),  # two days ago, or in a year
+        ("en", "The storm of 4 January took the roof.", ["4 January"]),
+        ("en", "Yusra starts on 1 June, Ben does the design two days a week.", ["1 June"]),
         ("es", "El próximo viernes viene el inspector.", []),  # of this week, or of the next
         ("es", "El próximo lunes viene el inspector.", ["próximo lunes"]),
         ("pt", "Sexta que vem chega o auditor.", []),

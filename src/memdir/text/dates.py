@@ -20,6 +20,7 @@ MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting al
 LAST_WORKDAY = 4  # Friday
 CLAUSE = 200  # characters before a date that may tell how it is meant
 NEAR = 64  # characters before it in which "every" stands
+JUST_PAST = 45  # days since one that is named without a year, and that may be meant: "the storm of 4 May"
 MAX_SYMBOLS = 24  # of one date: no reader looks farther ahead, so that the time grows with the text and no faster
 MONTHS = {"m": 1, "q": 3, "y": 12}
 DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
@@ -229,12 +230,14 @@ def _either(phrase: _Phrase) -> date | None:
     return max((day for day in found if day), default=None)
 
 
-def _day_of_month(phrase: _Phrase) -> date | None:
+def _day_of_month(phrase: _Phrase) -> DateSpan | date | None:
     """3 June, the first of June, primo giugno; an English "first June" is the June of a year."""
     symbols = "".join(token.symbol for token in phrase.tokens)
     if phrase.language == "en" and re.search("OM", symbols):
         return None
-    return phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
+    found = phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
+    is_just_past = found and not phrase.has("Y") and (found - phrase.today).days > 365 - JUST_PAST
+    return DateSpan(found, vague=True) if found and is_just_past else found
 
 
 def _numbered_month(phrase: _Phrase) -> date | None:
@@ -253,6 +256,8 @@ def _weekday_of_month(phrase: _Phrase) -> date | None:
 def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
     """The last working day of June, its first weekend; of its weeks that one counts which has its Thursday in it."""
     nth, unit, month = phrase.value("OoN", -1), phrase.of("U")[0].value, phrase.month
+    if not phrase.has("M") and phrase.unit != "m":  # of the year
+        return None
     if unit in "we":
         phrase.weekday = 3 if unit == "w" else 5
         found = _weekday_of_month(phrase)

@@ -303,6 +303,11 @@ def _names_source(text: str) -> bool:
     return len(text.split()) <= MAX_ANNOUNCING_WORDS and _has("source", text) and not _wishes(text)
 
 
+def _plainly(asking: str) -> str:
+    """A request without what makes it polite: "could you please …", which is no wish of how to work."""
+    return anywhere("polite").sub("", anywhere("asks").sub("", asking))
+
+
 def _wishes(text: str) -> bool:
     return _has("wish", text) and not _QUESTION.search(text)
 
@@ -373,19 +378,20 @@ def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
     if credit:
         yield "pasted", text[: credit.end()]
         text = text[credit.end() :]
-    under_way = False
+    under_way: Whose | None = None
     for start, end in bounds(masked(text)):
         sentence = text[start:end]
         yield from (("pasted", found.group()) for found in QUOTE.finditer(sentence) if _is_long(found))
         spoken = QUOTE.sub(lambda found: "“…”" if _is_long(found) else found.group(), sentence)
         pieces = _split_report(spoken)
         # What was begun behind a colon, or is asked about, goes on until the user speaks of himself or asks.
-        under_way = under_way and not _is_personal(spoken)
+        under_way = None if _is_personal(spoken) else under_way
         if under_way:
-            pieces = [("reported", spoken)]
+            pieces = [(under_way, spoken)]
         yield from pieces
         is_asked = bool(_QUESTION.search(spoken)) and _has("this-text", spoken) and _has("source", spoken)
-        under_way = under_way or (len(pieces) > 1 and pieces[-1][0] != "own") or is_asked
+        is_begun = len(pieces) > 1 and pieces[-1][0] != "own"
+        under_way = under_way or (pieces[-1][0] if is_begun else "reported" if is_asked else None)
 
 
 def _is_personal(sentence: str) -> bool:
@@ -415,8 +421,8 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     where the user turns to himself."""
     headed = _HEADED.match(sentence)
     head, colon, rest = headed.groups() if headed else ("", "", "")
-    if colon and rest[:1] not in "\"'“„«‘「" and not _wishes(head) and not anywhere("scope").match(head):
-        if _has("hands-over", head):
+    if colon and rest[:1] not in "\"'“„«‘「" and not anywhere("scope").match(head):
+        if _has("hands-over", head) and not _wishes(_plainly(head)):
             return [("own", head + colon), ("pasted", rest)]
         if _names_source(head):
             return [("own", head + colon), ("reported", rest)]

@@ -101,14 +101,15 @@ class _DayInSentence:
 
     @property
     def is_doubtful(self) -> bool:
-        """El próximo viernes, of this week or of the next."""
-        return self.span.kind == "weekday" and "X" in self.span.symbols and self.span.vague
+        """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
+        is_next = self.span.kind == "weekday" and "X" in self.span.symbols
+        return self.span.vague and (is_next or self.span.kind == "month day")
 
     @property
     def is_every(self) -> bool:
         """Il mercoledì, le cours du jeudi; and what somebody does on Tuesday from now on, or from July."""
-        if self.span.symbols != "W":
-            return False
+        if self.span.symbols != "W":  # "the last day of the month", of any
+            return self.span.kind == "workday of month" and set("MTXc").isdisjoint(self.span.symbols)
         if self.says("from-now", self.sentence) or self.starts_elsewhere:
             return True
         named = at_end("day-of-name", self.language).search(self.before)

@@ -10,6 +10,7 @@ from memdir.store.secrets.rules import (
     by_announcement,
     by_format,
     by_place,
+    by_sum,
     in_pieces,
     key_blocks,
     seed_phrases,
@@ -144,7 +145,7 @@ def _in_view(view: View) -> list[Finding]:
     text = view.text
     lower = text.replace("İ", "I").lower()  # the one letter whose lower case is longer than itself
     findings = [*by_format(view), *key_blocks(text), *by_place(text, lower), *by_announcement(text, lower)]
-    findings += seed_phrases(lower)
+    findings += [*seed_phrases(lower), *by_sum(text)]
     return [(rank, kind, view.starts[start], view.ends[end - 1]) for rank, kind, start, end in findings]
 
 

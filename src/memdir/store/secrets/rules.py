@@ -51,6 +51,27 @@ WINDOW = 120  # how far behind its word a value stands in prose: about one line
 _SHORTEST_SEED, _LONGEST_SEED = 47, 224  # characters of a line of 12 to 24 words of 3 to 8 letters, with its marks
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
+# Numbers that prove themselves by their sum. Each pattern begins with a class, as above. A card's digits in a row may
+# be an order's: there a word must say that it is one; and a test's card is nobody's.
+_CARD = r"[2-6](?<![\w.,+/=-].)\d{3}([ -]?)(?:\d{4}\1\d{4}\1\d{4}|\d{6}\1\d{5})(?![\w=/-]|[.,]\d)"
+_ISSUER = r"4|5[1-5]|2[2-7]|3[457]|6(?:011|2|4[4-9]|5)"
+_CARD_WORD = (
+    r"(?i)card|karte|carte|tarjeta|cart[aã]o|carta|kaart|kart[aąęy]|visa|master|amex|cv[cv]|карт|信用卡|カード|카드"
+)
+_NO_CARD = r"(?i)\b(?:test|dummy|fake|sandbox|example|beispiel|exempl|ejemplo|esempio)"
+_AROUND_CARD = 60  # characters before and behind it
+_IBAN = r"[0-9](?<=[A-Za-z]{2}.)(?<![\w+/=-][A-Za-z]{2}.)[0-9](?: ?[A-Za-z0-9]){11}"  # from its check digits on
+_IBAN_LENGTHS = (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BR29 CH21 CY28 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GE22 GR27"
+    " HR21 HU28 IE22 IL23 IS26 IT27 JO30 KW30 KZ20 LB28 LI21 LT20 LU20 LV21 MC27 MD24 ME22 MK19 MT31 NL18 NO15"
+    " PK24 PL28 PT25 QA29 RO24 RS22 SA24 SE24 SI19 SK24 SM27 TN24 TR26 UA29 XK20"
+)
+_DIGITS = bytes(0x30 if 0x30 <= code < 0x3A else code if code in b" -" else 0x2E for code in range(256))
+_RUNS = (
+    b"00000000",
+    b"0000 0000",
+    b"0000-0000",
+)  # that each of them has: to look for them first saves most texts the patterns
 _LEVELS = {"near": NEAR, "assigned": ASSIGNED, "stated": STATED}
 
 
@@ -192,6 +213,33 @@ def by_place(text: str, lower: str) -> Iterator[Finding]:
                 accepted = is_value(value, _LEVELS[certainty], human=certainty == "stated")
             if accepted:
                 yield RANK_PLACE, kind, begin, finish
+
+
+def by_sum(text: str) -> Iterator[Finding]:
+    """Card numbers and bank accounts, which prove themselves by their sum."""
+    shape = text.encode("ascii", "replace").translate(_DIGITS)
+    if not any(run in shape for run in _RUNS):
+        return
+    for match in compiled(_CARD).finditer(text):
+        digits = compiled(r"\D").sub("", match.group())
+        around = text[max(0, match.start() - _AROUND_CARD) : match.end() + _AROUND_CARD]
+        is_announced = bool(match[1] or compiled(_CARD_WORD).search(around)) and not compiled(_NO_CARD).search(around)
+        if is_announced and compiled(_ISSUER).match(digits) and _luhn(digits) % 10 == 0:
+            yield RANK_FORMAT, "card-number", *match.span()
+    for match in compiled(_IBAN).finditer(text):
+        begin = match.start() - 2
+        length = _IBAN_LENGTHS.partition(text[begin : match.start()].upper())[2][:2] or "0"
+        whole = compiled(rf"(?:[A-Za-z0-9] ?){{{length}}}(?<! )(?![\w+/=-])").match(text, begin)
+        if whole and _is_account(whole.group().replace(" ", "").upper()):
+            yield RANK_FORMAT, "iban", *whole.span()
+
+
+def _is_account(iban: str) -> bool:
+    return int("".join(str(int(one, 36)) for one in iban[4:] + iban[:4])) % 97 == 1
+
+
+def _luhn(digits: str) -> int:
+    return sum(int(one) if at % 2 == 0 else sum(divmod(2 * int(one), 10)) for at, one in enumerate(reversed(digits)))
 
 
 def _is_pair(encoded: str) -> bool:

@@ -25,5 +25,18 @@ def test_what_a_memory_already_says_is_not_saved_again() -> None:
     assert not drafts("u: and as always: no bullet lists in the letters to readers, running text\na: Sure.", known)
 
 
+@pytest.mark.parametrize(
+    "said", ["Remember my card number {} exp 09/28.", "Merk dir meine Kreditkarte {}, Prüfziffer 123."]
+)
+def test_a_card_number_is_not_written_down(said: str) -> None:
+    assert drafts(f"u: {said.format(' '.join(['4111', *['1' * 4] * 3]))}\na: Noted.") == ()
+
+
+@pytest.mark.parametrize("said", ["Remember my IBAN is {} and the CVC is 123.", "Retiens mon IBAN : {}"])
+def test_a_bank_account_is_not_written_down(said: str) -> None:
+    account = " ".join(("DE" + "89", "3704", "0044", "0532", "0130", "00"))
+    assert drafts(f"u: {said.format(account)}\na: Noted.") == ()
+
+
 def test_an_empty_conversation_gives_nothing() -> None:
     assert drafts("a: Hello.") == ()

@@ -53,11 +53,31 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     is_asked = bool(one.seen.wish and one.seen.wish.kind == "remember-this")
     if candidate.type in ("user", "feedback") and not is_asked and _is_others(one):
         return False
+    if not one.seen.wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
+        return False
     if LOG_LINE.search(one.seen.clause.sentence):
         return False
     if anywhere("remember-this").search(one.seen.clause.sentence) and WHERE_IN_CODE.search(text):
         return False
     return _is_safe(one)
+
+
+def _is_only_told(seen: Seen, language: str) -> bool:
+    """Whether "always" tells how it is, "the printer always jams", or was, "I remember …", not how it shall be."""
+    rest, found = anywhere("tells-only", language).subn("", seen.clause.text)
+    is_told = bool(found) and not anywhere("moods", language).search(rest)
+    sentence = seen.clause.sentence
+    is_past = anywhere("recalls", language).match(sentence) or anywhere("used-to-say", language).search(sentence)
+    return is_told or bool(is_past)
+
+
+def _is_played(turn: UserTurn) -> bool:
+    """Whether the user gives the assistant a part in a play: "you are a strict teacher. Always …"."""
+    said = [one.clause.text for one in turn.seen]
+    return any(
+        anywhere("plays").match(text) or (anywhere("you-are").match(text) and anywhere("role").search(text))
+        for text in said
+    )
 
 
 def _is_others(one: Scored) -> bool:
