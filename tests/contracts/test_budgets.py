@@ -8,11 +8,11 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 
 # Over the limit today (ADR 0051), and never more than this; what comes below its limit leaves the list.
 NOT_YET = {
-    "lines of the core": 33_858,
-    "files without model/builtin": 326,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
-    "lines of model/builtin": 5_107,
-    "lines in all": 61_207,  # with 2,000 of the chat, and 1,100 of sub-agents
-    "files in all": 371,
+    "lines of the core": 33_244,
+    "files without model/builtin": 303,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
+    "lines of model/builtin": 4_683,
+    "lines in all": 59_628,  # with 2,000 of the chat, and 1,100 of sub-agents
+    "files in all": 339,
 }
 
 
