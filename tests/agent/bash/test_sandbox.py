@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,13 @@ def test_bubblewrap_is_preferred_where_it_works() -> None:
     if not works("bubblewrap"):
         pytest.skip("bubblewrap does not work on this machine")
     assert sandbox_kind() == "bubblewrap"
+
+
+def test_temporary_files_in_memory_cost_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not works("bubblewrap") or not os.access("/dev/shm", os.W_OK):
+        pytest.skip("bubblewrap does not work on this machine, or it has no /dev/shm")
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
+    assert works("bubblewrap")
 
 
 def test_without_a_known_processor_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -198,7 +198,8 @@ def works(kind: Kind) -> bool:
     """Whether a command runs in this sandbox, and all that it tries there fails."""
     if not sys.platform.startswith("linux") or not hasattr(os, "pidfd_open"):
         return False
-    with tempfile.TemporaryDirectory() as place:
+    is_below_dev = os.path.realpath(tempfile.gettempdir()).startswith("/dev/")  # where a command sees nothing
+    with tempfile.TemporaryDirectory(dir="/tmp" if is_below_dev else None) as place:  # noqa: S108 - a folder of its own
         try:
             with started(kind, probe_command(place), cwd=place, cpu_seconds=PROBE_SECONDS) as (argv, descriptors):
                 done = subprocess.run(
