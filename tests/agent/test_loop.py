@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,28 @@ async def test_two_hundred_calls_at_once_are_all_answered_and_never_run_all_toge
     assert len(answered) == 200
     assert most == MAX_AT_ONCE
     assert sum(len(result.content) for result in answered) < 1.2 * MAX_TURN_CHARACTERS, "together they still fit"
+
+
+async def test_calls_that_write_follow_one_another_in_their_order(tmp_path: Path) -> None:
+    """The second may change what the first wrote: it looks at the file when the first has ended."""
+    begun: list[str] = []
+    ended: list[str] = []
+
+    class Writing:
+        spec = ToolSpec("Write", "Writes.", ANY)
+
+        async def run(self, arguments: Mapping[str, object], context: object) -> Outcome:
+            assert begun == ended, "another was still at it"
+            begun.append(str(arguments["file_path"]))
+            await asyncio.sleep(0)
+            ended.append(str(arguments["file_path"]))
+            return Outcome("Written.")
+
+    names = [str(tmp_path / f"{n}.md") for n in range(8)]
+    model = ScriptedModel([calls(*(("Write", {"file_path": name}) for name in names)), says("Done.")])
+    run = await run_agent(REQUEST, model, box(tmp_path, [Writing()]), allow_all, max_turns=5)
+    assert results(run.messages[1]) == ["Written."] * 8
+    assert ended == names
 
 
 async def test_a_result_of_a_hundred_megabytes_is_cut_to_its_ends(tmp_path: Path) -> None:

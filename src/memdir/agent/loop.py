@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
@@ -187,11 +188,14 @@ class _Run:
         self._add(user(text, is_meta=True))
 
     async def _run_tools(self, uses: tuple[ToolUse, ...], results: list[ToolResult]) -> None:
-        """All calls at once, results in the order of the calls; one that is cancelled takes the others with it."""
-        room = room_for_each(len(uses))
+        """All calls at once but those that write, which follow one another; results in the order of the calls. One that
+        is cancelled takes the others with it."""
+        room, in_turn = room_for_each(len(uses)), asyncio.Lock()
 
         async def run(at: int, use: ToolUse) -> None:
-            results[at] = await self._run_tool(use, room)
+            is_writing = self.tools.understood(use).name in WRITING
+            async with in_turn if is_writing else nullcontext():  # the second may change what the first wrote
+                results[at] = await self._run_tool(use, room)
 
         async with asyncio.TaskGroup() as group:
             for at, use in enumerate(uses):
