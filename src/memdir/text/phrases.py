@@ -50,7 +50,9 @@ def alternatives(meaning: str, language: str | None = None) -> str:
     names = known if language is None else [name for name in dict.fromkeys((language, "en")) if name in known]
     phrases = {phrase for name in names for phrase in known[name]}
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
-    return "|".join(_escaped(phrase) for phrase in ordered) or r"(?!)"
+    spaced = [phrase for phrase in ordered if not any(map(is_unspaced, phrase))]
+    words = [rf"(?<!\w)(?:{'|'.join(map(_escaped, spaced))})"] if spaced else []  # most places of a text begin no word
+    return "|".join((*words, *(re.escape(phrase) for phrase in ordered if phrase not in spaced))) or r"(?!)"
 
 
 @cache
@@ -67,10 +69,8 @@ def at_end(meaning: str, language: str | None = None) -> re.Pattern[str]:
 
 
 def _escaped(phrase: str) -> str:
-    if any(is_unspaced(char) for char in phrase):
-        return re.escape(phrase)
     written = re.escape(phrase).replace("'", "['’]").replace(r"\*", r"\w*")
-    return rf"(?<!\w){written}" if phrase[-1:] in "'." else rf"(?<!\w){written}(?![\w-])"
+    return written if phrase[-1:] in "'." else rf"{written}(?![\w-])"
 
 
 @cache

@@ -143,11 +143,9 @@ def is_explicit(seen: Seen, language: str) -> bool:
     if seen.wish or is_of_himself or len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
         return bool(seen.wish)
     begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
-    first = rf"{alternatives('rule-first')}|{alternatives('rule-begins', None if language == 'en' else language)}"
-    is_begun = re.match(begins, text, re.IGNORECASE) or re.match(
-        first, text, re.IGNORECASE
-    )  # few words tell no language
-    return bool(is_begun or anywhere("rule-says", language).search(text))
+    tongue = None if language == "en" else language  # few words of any language are taken for English
+    is_first = anywhere("rule-first").match(text) or anywhere("rule-begins", tongue).match(text)
+    return bool(is_first or re.match(begins, text, re.IGNORECASE) or anywhere("rule-says", language).search(text))
 
 
 def _tells_value(seen: Seen, language: str) -> bool:
