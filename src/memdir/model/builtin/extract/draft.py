@@ -32,6 +32,7 @@ from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.facts import facts_in
 from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
+from memdir.text.sentences import STOPS, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word
 
@@ -149,8 +150,9 @@ def compose(
 
 def _is_claim(memory: Existing) -> bool:
     """Whether a name says what the memory says, and not what it is about: it would go on saying the old."""
+    is_told = memory.name.rstrip(".") in [text.rstrip(".") for text in sentences_of(memory.description, STOPS)]
     is_taken_over = memory.name.casefold() in memory.description.casefold() and len(memory.name.split()) >= CLAIM_WORDS
-    return is_taken_over or bool(facts_in(memory.name))
+    return is_told or is_taken_over or bool(facts_in(memory.name))
 
 
 def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:
@@ -228,8 +230,9 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
         paragraphs.append("**How to apply:** " + " ".join(parts.apply))
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
         paragraphs.append(IN_OWN_WORDS)
-    if updates:
-        paragraphs.append(f"{BEFORE} {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
+    told = sentences_of(updates.description or updates.body, STOPS) if updates else []
+    if len(told) == 1:  # of several, the store sees which one holds no longer
+        paragraphs.append(f"{BEFORE} {cut_at_word(told[0], MAX_CONTEXT)}")
     return cut_at_word("\n\n".join(paragraphs), MAX_BODY)
 
 
