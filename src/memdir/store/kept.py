@@ -142,10 +142,7 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
         lost = [unit for unit in lost if not find_secrets(unit.said)]
     past = [unit.said for unit in new if unit.label == "before"]
     told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
-    current, gone = (
-        _Held("\n".join(unit.said for unit in new if (unit.label == "before") == is_past)) for is_past in (False, True)
-    )
-    outdated = [unit for unit in old if unit in gone and unit not in current and unit.label != "before"]
+    outdated = [unit for unit in old if unit in _Held("\n".join(past)) and unit.label != "before"]
     fates = _fates(lost, news, told, outdated, is_lead=_leads(old, new, before, after))
     is_rule = before.kind is MemoryType.FEEDBACK and old[:1] == outdated[:1]
     if old and new and _is_redecided(old[0], new[0], is_rule=is_rule):
@@ -281,30 +278,19 @@ def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Top
 
 def _units(body: str) -> list[_Unit]:
     """The sentences of a body in order, and between them the lines that are no prose; headings name what follows."""
-    above = headings(body)
+    above = [(-1, ""), *headings(body)]
     starts = [at for at, _ in above]
-
-    def heading(at: int) -> str:
-        number = bisect(starts, at)
-        return above[number - 1][1] if number else ""
-
     found = [
-        _Unit(
-            one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start), gap=_gap(body, one)
-        )
-        for one in sentences(body)
+        _Unit(one.text, one.start, one.end, one.label, _lead(body, one), gap=_gap(body, one)) for one in sentences(body)
     ]
-    found += [
-        _Unit(text, start, end, "code", is_prose=False, heading=heading(start))
-        for text, start, end in lines_of_code(body)
-    ]
-    return sorted(found, key=lambda unit: unit.start)
+    found += [_Unit(text, start, end, "code", is_prose=False) for text, start, end in lines_of_code(body)]
+    headed = (replace(one, heading=above[bisect(starts, one.start) - 1][1]) for one in found)
+    return sorted(headed, key=lambda unit: unit.start)
 
 
 def _lead(body: str, sentence: BodySentence) -> str:
     """The list mark or the label before the paragraph of a sentence."""
-    start = body.rfind("\n", 0, sentence.paragraph) + 1
-    return body[start : sentence.paragraph]
+    return body[body.rfind("\n", 0, sentence.paragraph) + 1 : sentence.paragraph]
 
 
 def _gap(body: str, sentence: BodySentence) -> str:

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import Table, open_table
 from memdir.text.language import UNKNOWN, common_words
-from memdir.text.phrases import alternatives, anywhere
+from memdir.text.phrases import anywhere
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 
@@ -23,6 +23,7 @@ _JOINS = re.compile(
     r"\s*[,;:，、；：](?:\s+|(?<=[，、；：]))|\s[–—-]{1,2}\s|[.!?…]\s+|[。！？]"
     r"|\s(?=(?:and|but|then|und|aber|et|mais|y|pero|e|ed|ma|mas|en|maar|i|ale|och|men|og|ve|ama|и|но|а|і|та|але|a)\s)|(?=并且|而且|但)"
 )
+_APART = re.compile(r"(?:^|(?<=[,;:!.…]\s))\W*(\w+)\s*[,;:!.…—–]+(?=\s*\w)")  # "no, use tabs" denies what came before
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
 
 
@@ -77,8 +78,10 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     """Whether one of two sentences denies what the other says, as far as their words for no tell, where they speak of
     the same: "pnpm, not npm" does not deny "use pnpm". Counted, one that says no far more often does, too."""
     spoken = None if tongue == UNKNOWN else tongue
-    denies, exclaims = anywhere("negated", spoken), _exclaims(spoken)
-    one, other = exclaims.sub("", one), exclaims.sub("", other)
+    denies, exclaims = anywhere("negated", spoken), anywhere("exclaim", spoken)
+    one, other = (
+        _APART.sub(lambda word: "" if exclaims.fullmatch(word[1]) else word[0], text) for text in (one, other)
+    )
     fewer, more = sorted(len(denies.findall(text)) for text in (one, other))
     if fewer or not more:
         return is_counted and more - fewer > 1
@@ -89,14 +92,6 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     ]
     most = max(shared for shared, _ in pairs)
     return not any(is_same for shared, is_same in pairs if shared == most)
-
-
-@cache
-def _exclaims(tongue: str | None) -> re.Pattern[str]:
-    """A word set apart before a statement: "no, use tabs" denies what was said before it."""
-    return re.compile(
-        rf"(?:^|(?<=[,;:!.…]\s))\W*(?:{alternatives('exclaim', tongue)})\s*[,;:!.…—–]+(?=\s*\w)", re.IGNORECASE
-    )
 
 
 def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:

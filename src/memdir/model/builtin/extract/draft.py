@@ -57,7 +57,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
 def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
     """The same with a judge of the caller's choice (training and evaluation)."""
     turns = observe(conversation)
-    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found))]
+    candidates = [one for found in find_candidates(turns, judge) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}
     for candidate in candidates:
@@ -207,7 +207,12 @@ def _context(candidate: MemoryCandidate) -> list[str]:
     """What the statement leans on: the sentence before it, or the request that named "that file" in the turn before."""
     spoken = sorted((one.seen.clause.number, one.seen.clause.text) for one in (*candidate.core, *candidate.support))
     first, opening = spoken[0]
-    if first and anywhere("leans", candidate.turn.language).match(opening):
+    if (
+        first
+        and candidate.alone
+        and candidate.type in EXPLAINED
+        and anywhere("leans", candidate.turn.language).match(opening)
+    ):
         return _quoted("Said about", [candidate.turn.seen[first - 1]])
     points = any(anywhere("points-at", candidate.turn.language).search(text) for _, text in spoken)
     is_request = candidate.earlier and not any(one.meanings & _STATES or one.dates for one in candidate.earlier.seen)

@@ -44,7 +44,7 @@ INSTRUCTED_SHARE = 0.6  # of a candidate's topic that the instruction file alrea
 
 def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
-    core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one))
+    core = tuple(one for one in candidate.core if candidate.adopted or _stands(candidate, one))
     support = tuple(one for one in candidate.support if _is_safe(one))
     is_bare = all(one.seen.wish and announces(one.seen.clause.text, one.seen.wish) for one in core)
     is_rule = candidate.type in ("user", "feedback")
