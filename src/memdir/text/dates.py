@@ -18,7 +18,7 @@ from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
 LAST_WORKDAY = 4  # Friday
-CLAUSE = 200  # characters before a date that may tell how it is meant
+CLAUSE = 200  # characters around a date that may tell how it is meant
 NEAR = 64  # characters before it in which "every" stands
 JUST_PAST = 45  # days since one that is named without a year, and that may be meant: "the storm of 4 May"
 MAX_SYMBOLS = 24  # of one date: no reader looks farther ahead, so that the time grows with the text and no faster
@@ -28,18 +28,17 @@ GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 _RELATIVE = frozenset(("day", "days of week", "weekday and week", "from", "whole", "in", "ago"))
-_MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "weekday of month", "workday of month"))
+_MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "nth of month"))
 _PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
 _ENGLISH = frozenset(("week", "month", "quarter", "year"))
-_CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
-_IS = re.compile(r"(?:\b(?:is|are|am|be)|['’](?:re|m))\s+$", re.IGNORECASE)
 _LED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)[.,]?\s+$")
 _EXPIRES = re.compile(r"\b(?:exp|expir\w+|valid|good)\W*(?:\w+\W+)?$", re.IGNORECASE)
 _PER_WEEK = re.compile(
     r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.IGNORECASE
 )
+_ONWARD = re.compile(r"\s(?:on|onwards?|an|af|en adelante|em diante|in poi)\b", re.IGNORECASE)
 _DURATION = re.compile(r"N?P{0,8}U")
 
 
@@ -72,10 +71,12 @@ class DateSpan:
 class _Phrase:
     """The words of one date, and what they are counted from."""
 
-    __slots__ = ("bases", "before", "language", "number", "today", "tokens", "unit", "weekday")
+    __slots__ = ("after", "bases", "before", "language", "number", "today", "tokens", "unit", "weekday")
 
-    def __init__(self, tokens: list[Token], before: str, clock: Clock, last: date | None) -> None:
-        self.tokens, self.before, self.today, self.language = tokens, before, clock.today, clock.language
+    def __init__(self, tokens: list[Token], text: str, clock: Clock, last: date | None) -> None:
+        start, end = tokens[0].start, tokens[-1].end
+        self.before, self.after = text[max(0, start - CLAUSE) : start], text[end : end + CLAUSE]
+        self.tokens, self.today, self.language = tokens, clock.today, clock.language
         self.bases = clock.anchors or ((last,) if last else ())  # days of the memory to change, or the one named before
         self.number, self.weekday = self.value("Nf"), self.value("W")
         self.unit = "".join(token.value for token in self.of("UVj"))[-1:]
@@ -95,14 +96,10 @@ class _Phrase:
 
     @property
     def past(self) -> bool:
-        """Whether the words before a date say that it is behind us."""
-        from memdir.text.phrases import anywhere, at_end  # recall reads dates, and none of these
+        """Whether the words around a date say that it is behind us."""
+        from memdir.text.tense import tells_past  # recall reads dates, and no verbs
 
-        clause = _CLAUSE_END.split(self.before)[-1]
-        told = anywhere("tells-past", self.language).search(clause)
-        if told and _IS.search(clause[: told.start()]):  # "we are closed" is now
-            return False
-        return bool(told) and not at_end("toward", self.language).search(clause)
+        return tells_past(self.before, self.after, self.language)
 
     @property
     def ahead(self) -> int:
@@ -134,6 +131,7 @@ class _Phrase:
         return DateSpan(found, vague=True) if found else None
 
 
+NO_DAY = DateSpan()  # what is not one day though it reads like it: its words are read over
 Resolver = Callable[[_Phrase], "DateSpan | date | None"]
 _Shapes = tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...]
 
@@ -197,7 +195,7 @@ def _absolute(phrase: _Phrase) -> date | None:
     if phrase.has("K"):
         return _date(*parts)
     first, second, *year = parts
-    if _is_fraction(phrase):
+    if _is_no_day(phrase):
         return None
     is_open = "/" in phrase.tokens[0].value and first != second and max(first, second) <= 12
     if is_open and phrase.language == "en":  # by 3/5 some mean the fifth of March, others the third of May
@@ -207,12 +205,13 @@ def _absolute(phrase: _Phrase) -> date | None:
     return phrase.month_day(month, day, *year)
 
 
-def _is_fraction(phrase: _Phrase) -> bool:
-    """Whether 5/16 stands where no day does; behind "expires", and where days come first, 09/28 is a month."""
-    figures = re.fullmatch(r"\d+/(\d+)", phrase.tokens[0].value)
+def _is_no_day(phrase: _Phrase) -> bool:
+    """Whether 5/16 or 3.11. stands where no day does; behind "expires", and where days come first, 09/28 is a month."""
+    figures = re.fullmatch(r"\d+(?:/(\d+)|\.\s?\d+\.)", phrase.tokens[0].value)
     if not figures or phrase.language in EAST:
         return False
-    if int(figures[1]) >= phrase.today.year % 100 and (phrase.language != "en" or _EXPIRES.search(phrase.before)):
+    is_day_first = phrase.language != "en" or _EXPIRES.search(phrase.before)
+    if int(figures[1] or 0) >= phrase.today.year % 100 and is_day_first:
         return True
     lead = _LED.search(phrase.before)
     is_day = lead and (
@@ -224,7 +223,7 @@ def _is_fraction(phrase: _Phrase) -> bool:
 
 def _either(phrase: _Phrase) -> date | None:
     first, second, *year = (int(part) for part in re.findall(r"\d+", phrase.tokens[0].value))
-    if _is_fraction(phrase):
+    if _is_no_day(phrase):
         return None
     found = [phrase.month_day(*pair, *year) for pair in ((first, second), (second, first)) if pair[0] <= 12]
     return max((day for day in found if day), default=None)
@@ -245,28 +244,24 @@ def _numbered_month(phrase: _Phrase) -> date | None:
     return phrase.month_day(month, day, phrase.value("Y", 0)) if phrase.of("U")[-1].value == "m" else None
 
 
-def _weekday_of_month(phrase: _Phrase) -> date | None:
-    month, nth = phrase.month, phrase.value("OoN", -1)
-    if nth == -1:
-        return previous_weekday(unit_start(month, "m", 1), phrase.weekday)
-    found = next_weekday(month - timedelta(days=1), phrase.weekday) + timedelta(days=7 * (nth - 1))
-    return found if found.month == month.month else None
-
-
 def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
-    """The last working day of June, its first weekend; of its weeks that one counts which has its Thursday in it."""
-    nth, unit, month = phrase.value("OoN", -1), phrase.of("U")[0].value, phrase.month
-    if not phrase.has("M") and phrase.unit != "m":  # of the year
+    """The last Friday of June, its first working day; of its weeks that one counts which has its Thursday in it."""
+    nth, month, unit = phrase.value("OoN", -1), phrase.month, "" if phrase.has("W") else phrase.of("U")[0].value
+    if not phrase.has("MTXc"):  # of any month
+        return NO_DAY if phrase.unit in "mqy" else None
+    if not (phrase.has("M") or phrase.unit == "m") or unit not in "dkwe":
         return None
-    if unit in "we":
-        phrase.weekday = 3 if unit == "w" else 5
-        found = _weekday_of_month(phrase)
-        if found and unit == "w":
-            return DateSpan(found - timedelta(days=3), grain="week", vague=True, unit="w")
-        return found
     if unit == "d":
         return unit_end(month, "m") if nth == -1 else _date(month.year, month.month, nth)
-    return add(unit_start(month, "m", 1) if nth == -1 else month - timedelta(days=1), nth, "k") if unit == "k" else None
+    if unit == "k":
+        return add(unit_start(month, "m", 1) if nth == -1 else month - timedelta(days=1), nth, "k")
+    weekday = {"w": 3, "e": 5}.get(unit, phrase.weekday)
+    found = next_weekday(month - timedelta(days=1), weekday) + timedelta(days=7 * (nth - 1))
+    if nth == -1:
+        found = previous_weekday(unit_start(month, "m", 1), weekday)
+    if found.month != month.month:
+        return None
+    return DateSpan(found - timedelta(days=3), grain="week", vague=True, unit="w") if unit == "w" else found
 
 
 def _end(phrase: _Phrase) -> date | None:
@@ -306,6 +301,8 @@ def _week_on_day(phrase: _Phrase) -> date | None:
 
 
 def _from_day(phrase: _Phrase) -> date | None:
+    if phrase.has("d") and _ONWARD.match(phrase.after):
+        return None
     named = next_weekday(phrase.today, phrase.weekday) if phrase.has("W") else None
     base = named or phrase.today + timedelta(days=phrase.value("Ddp"))
     return add(base, phrase.number, phrase.unit) if phrase.unit != "e" else None
@@ -397,8 +394,7 @@ _TABLE: _Shapes = (
         (f"P*[No];?P*M{_P}Y?", f"P*OP*M{_P}Y?", f"MP*[No]{_P}Y?"),
     ),
     ("month day", ("N", "U", "j"), _numbered_month, ("(?:YU)?NUNj",)),
-    ("weekday of month", ("OoL", "W", "M"), _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
-    ("workday of month", ("OoL", "U"), _nth_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
+    ("nth of month", ("OoL", "WU", "MU"), _nth_of_month, ("P*[OoL]P*[WU][PIF]*(?:T?P*MP*Y?|[TXc]?P*U|UP*X)",)),
     (
         "day of month",
         ("OoN", "TXc", "U"),
@@ -519,12 +515,13 @@ def _longest(
 ) -> tuple[DateSpan | None, int]:
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
-        start = words[0].start
         try:
-            meant = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
+            meant = resolve(_Phrase(words, text, clock, last))
         except (OverflowError, ValueError):  # a day that no calendar has
             continue
         span = DateSpan(meant) if isinstance(meant, date) else meant
+        if span is NO_DAY:
+            return None, end - at
         if span and not _is_recurring(text, words, clock.language):
             span.kind, span.language = kind, clock.language
             span.symbols = "".join([word.symbol for word in words])

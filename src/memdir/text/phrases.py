@@ -45,9 +45,13 @@ def _table() -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def alternatives(meaning: str, language: str | None = None) -> str:
-    """A regular expression for any phrase of the meaning: in one language and English, or in all."""
+    """A regular expression for any phrase of the meaning: in one language and English, or in all.
+
+    English words of a meaning "own-…" count in English alone: "no" is another word in Portuguese.
+    """
     known = _table()[meaning]
-    names = known if language is None else [name for name in dict.fromkeys((language, "en")) if name in known]
+    wanted = known if language is None else (language,) if meaning.startswith("own-") else (language, "en")
+    names = [name for name in dict.fromkeys(wanted) if name in known]
     phrases = {phrase for name in names for phrase in known[name]}
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     spaced = [phrase for phrase in ordered if not any(map(is_unspaced, phrase))]

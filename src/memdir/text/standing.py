@@ -7,18 +7,17 @@ wrong date is worse than a relative one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from memdir.text.date_words import read_tokens
 from memdir.text.dates import NEAR, DateSpan
 from memdir.text.language import fold, tokens
 from memdir.text.phrases import alternatives, anywhere, at_end, cues
+from memdir.text.tense import may_tell_past
 
 _RANGE = 16  # characters between two weekdays that are the ends of one
 _CLAUSE = re.compile(r"[,;:!?()]|\s[-–—]+\s|[，、。；：]")
-_OPEN = frozenset(
-    ("weekday", "day number", "end", "holiday", "month day", "absolute", "in", "weekday of month", "beside")
-)
+_OPEN = frozenset(("weekday", "day number", "end", "holiday", "month day", "absolute", "in", "nth of month", "beside"))
 _NAMES_ITSELF = frozenset("TXQLcY")  # next, last, this, a year: said of one day
 # English puts the kind of day before its noun: "Friday deploys", "the Monday report". After these words it does not.
 _STANDS_ALONE = re.compile(
@@ -42,6 +41,7 @@ _IN_ONE_WORD = re.compile(
     r"\w+(?:tag|woch|dag)(?!(?:en|e?s|s?-?(?:vor|nach|efter)?(?:mittag|morgen|morgon|middag|abend|aften|kväll|nacht|natt|früh)s?)?$)",
     re.IGNORECASE,
 )
+_TO = re.compile(r"\s(?:to|auf(?: den)?|à|au|al?|naar|para(?: a)?|na)\s", re.IGNORECASE)
 _JOINT = re.compile(r"[\s,(]*(?:(?:the|den|dem|le|el|il|o|de)\s)?")
 _IS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
 _THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
@@ -80,10 +80,11 @@ class _DayInSentence:
         if self.says("repeats", self.clause) or self.has_many:
             return False
         if self.says("one-event", self.clause):
-            return True
-        month = self.sentence[self.span.start : self.span.end] if "M" in self.span.symbols else ""
-        around = self.clause.replace(month, "") if month else self.clause  # what may be is no day in May
-        return not (self.says("rule", around) or self.is_kind or self.is_subject or self.is_range)
+            return not self.is_moved
+        around = self.clause
+        for month in (one for one in (self.span, *self.others) if "M" in one.symbols):
+            around = around.replace(self.sentence[month.start : month.end], "")  # what may be is no day in May
+        return not (self.says("own-rule", around) or self.is_kind or self.is_subject or self.is_range)
 
     def says(self, meaning: str, text: str) -> bool:
         return bool(anywhere(meaning, self.language).search(text))
@@ -102,14 +103,21 @@ class _DayInSentence:
     @property
     def is_doubtful(self) -> bool:
         """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
+        if (
+            self.span.symbols == "W"
+            and self.span.vague
+            and not self.is_led
+            and may_tell_past(self.clause, self.language)
+        ):
+            return True
         is_next = self.span.kind == "weekday" and "X" in self.span.symbols
         return self.span.vague and (is_next or self.span.kind == "month day")
 
     @property
     def is_every(self) -> bool:
         """Il mercoledì, le cours du jeudi; and what somebody does on Tuesday from now on, or from July."""
-        if self.span.symbols != "W":  # "the last day of the month", of any
-            return self.span.kind == "workday of month" and set("MTXc").isdisjoint(self.span.symbols)
+        if self.span.symbols != "W":
+            return False
         if self.says("from-now", self.sentence) or self.starts_elsewhere:
             return True
         named = at_end("day-of-name", self.language).search(self.before)
@@ -137,11 +145,23 @@ class _DayInSentence:
     @property
     def is_range(self) -> bool:
         """From one weekday to another, with no word of an event."""
-        near = (one for one in self.others if one.weekday and one.symbols == self.span.symbols == "W")
-        if not any(max(one.start - self.span.end, self.span.start - one.end) <= _RANGE for one in near):
+        if not any(len(between) <= _RANGE for _, between in self._weekdays()):
             return False
         folded = fold(self.sentence)
         return "event" not in {cue.meaning for cue in cues(folded, tokens(folded), self.language)}
+
+    @property
+    def is_moved(self) -> bool:
+        """The retro moved from Tuesday to Thursday: every week's, or of the days that are read one is not meant."""
+        ends = [one for one, between in self._weekdays() if _TO.fullmatch(between)]
+        is_backward = any((one.days < self.span.days) != (one.start < self.span.start) for one in ends)
+        return bool(ends) and (self.is_range or is_backward)
+
+    def _weekdays(self) -> Iterator[tuple[DateSpan, str]]:
+        """The others that are named as barely, and what stands between."""
+        for one in self.others:
+            if one.weekday and one.symbols == self.span.symbols == "W":
+                yield one, self.sentence[min(one.end, self.span.end) : max(one.start, self.span.start)]
 
     @property
     def is_kind(self) -> bool:
