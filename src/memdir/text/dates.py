@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
-from functools import lru_cache
 from itertools import pairwise
 
 from memdir.text.date_words import EAST, Token, languages, languages_of, read_tokens, words_by_meaning
@@ -32,14 +31,12 @@ _MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "nth of month"))
 _PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
 _ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
 _LED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)[.,]?\s+$")
 _EXPIRES = re.compile(r"\b(?:exp|expir\w+|valid|good)\W*(?:\w+\W+)?$", re.IGNORECASE)
 _PER_WEEK = re.compile(
     r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.IGNORECASE
 )
 _ONWARD = re.compile(r"\s(?:on|onwards?|an|af|en adelante|em diante|in poi)\b", re.IGNORECASE)
-_DURATION = re.compile(r"N?P{0,8}U")
 
 
 class Clock:
@@ -77,7 +74,8 @@ class _Phrase:
         start, end = tokens[0].start, tokens[-1].end
         self.before, self.after = text[max(0, start - CLAUSE) : start], text[end : end + CLAUSE]
         self.tokens, self.today, self.language = tokens, clock.today, clock.language
-        self.bases = clock.anchors or ((last,) if last else ())  # days of the memory to change, or the one named before
+        named = (last,) if last else ()
+        self.bases = clock.anchors[:MAX_ANCHORS] or named  # days of the memory to change, or the one named before
         self.number, self.weekday = self.value("Nf"), self.value("W")
         self.unit = "".join(token.value for token in self.of("UVj"))[-1:]
 
@@ -90,14 +88,10 @@ class _Phrase:
     def value(self, symbols: str, default: int = 1) -> int:
         return next((int(token.value) for token in self.tokens if token.symbol in symbols), default)
 
-    def day_of_week(self, ahead: int) -> date:
-        """The weekday in the week that is so many ahead."""
-        return unit_start(self.today, "w", ahead) + timedelta(days=self.weekday)
-
     @property
     def past(self) -> bool:
         """Whether the words around a date say that it is behind us."""
-        from memdir.text.tense import tells_past  # recall reads dates, and no verbs
+        from memdir.text.standing import tells_past  # recall reads dates, and no verbs
 
         return tells_past(self.before, self.after, self.language)
 
@@ -190,19 +184,20 @@ def previous_weekday(day: date, weekday: int) -> date:
     return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
 
 
-def _absolute(phrase: _Phrase) -> date | None:
+def _absolute(phrase: _Phrase, *, is_either: bool = False) -> date | None:
+    """By 3/5 some mean the fifth of March, others the third of May: neither, or where either will do, the later."""
     parts = [int(part) for part in re.findall(r"\d+", phrase.tokens[0].value)]
     if phrase.has("K"):
         return _date(*parts)
     first, second, *year = parts
+    month_first, day_first = phrase.month_day(first, second, *year), phrase.month_day(second, first, *year)
     if _is_no_day(phrase):
         return None
-    is_open = "/" in phrase.tokens[0].value and first != second and max(first, second) <= 12
-    if is_open and phrase.language == "en":  # by 3/5 some mean the fifth of March, others the third of May
-        return None
-    is_month_first = second > 12 or (is_open and phrase.language in ("ja", "zh", "ko"))
-    day, month = (second, first) if is_month_first else (first, second)
-    return phrase.month_day(month, day, *year)
+    if "/" in phrase.tokens[0].value and first != second and month_first and day_first:
+        if phrase.language == "en":
+            return max(month_first, day_first) if is_either else None
+        return month_first if phrase.language in EAST else day_first
+    return day_first or month_first
 
 
 def _is_no_day(phrase: _Phrase) -> bool:
@@ -221,27 +216,15 @@ def _is_no_day(phrase: _Phrase) -> bool:
     return not is_day
 
 
-def _either(phrase: _Phrase) -> date | None:
-    first, second, *year = (int(part) for part in re.findall(r"\d+", phrase.tokens[0].value))
-    if _is_no_day(phrase):
-        return None
-    found = [phrase.month_day(*pair, *year) for pair in ((first, second), (second, first)) if pair[0] <= 12]
-    return max((day for day in found if day), default=None)
-
-
 def _day_of_month(phrase: _Phrase) -> DateSpan | date | None:
-    """3 June, the first of June, primo giugno; an English "first June" is the June of a year."""
-    symbols = "".join(token.symbol for token in phrase.tokens)
-    if phrase.language == "en" and re.search("OM", symbols):
+    """3 June, the first of June, 6月3日; an English "first June" is the June of a year."""
+    month, day = phrase.value("M", phrase.value("N")), int(phrase.of("NoO")[-1].value)
+    is_year = phrase.language == "en" and re.search("OM", "".join(token.symbol for token in phrase.tokens))
+    if is_year or (phrase.has("j") and phrase.of("U")[-1].value != "m"):
         return None
-    found = phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
+    found = phrase.month_day(month, day, phrase.value("Y", 0))
     is_just_past = found and not phrase.has("Y") and (found - phrase.today).days > 365 - JUST_PAST
     return DateSpan(found, vague=True) if found and is_just_past else found
-
-
-def _numbered_month(phrase: _Phrase) -> date | None:
-    month, day = (int(token.value) for token in phrase.of("N"))
-    return phrase.month_day(month, day, phrase.value("Y", 0)) if phrase.of("U")[-1].value == "m" else None
 
 
 def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
@@ -287,11 +270,6 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
 
 
-def _weekday_and_week(phrase: _Phrase) -> date | None:
-    days = {"w": 7, "f": 14}.get(phrase.unit, 0) * phrase.number
-    return next_weekday(phrase.today, phrase.weekday) + timedelta(days) if days else None
-
-
 def _week_on_day(phrase: _Phrase) -> date | None:
     """A week on Monday, a week tomorrow, tomorrow week; "once a week on Monday" is every one."""
     is_said = phrase.tokens[0].word == "a" or (phrase.tokens[0].symbol == "D" and phrase.language in ("en", "fr"))
@@ -326,8 +304,17 @@ def _ago(phrase: _Phrase) -> DateSpan | None:
 
 
 def _later(phrase: _Phrase) -> DateSpan | None:
-    count = phrase.number * (-1 if phrase.has("Rr") else 1)
-    return DateSpan(*(add(base, count, phrase.unit) for base in phrase.bases)) if phrase.bases else None
+    """Nine days later, the one after, the following weekend; put off by a week, where the words around say so."""
+    from memdir.text.phrases import anywhere
+
+    around, is_sooner, is_later = phrase.before + phrase.after, phrase.has("Rr"), phrase.has("A")
+    if not (is_sooner or is_later):
+        is_sooner, is_later = (bool(anywhere(one, phrase.language).search(around)) for one in ("earlier", "later"))
+    is_other = phrase.unit not in ("", "e") and phrase.tokens[0].symbol == "A"  # the following month
+    if not phrase.bases or not (is_sooner or is_later) or is_other or (not phrase.unit and phrase.number != 1):
+        return None
+    count = -phrase.number if is_sooner else phrase.number
+    return DateSpan(*(add(base, count, phrase.unit or "w") for base in phrase.bases))
 
 
 def _beside(phrase: _Phrase) -> date | None:
@@ -343,7 +330,7 @@ def _weekday(phrase: _Phrase) -> DateSpan | date:
     if phrase.has("LS") or (phrase.past and not phrase.has("TXQc")):
         return previous_weekday(phrase.today, phrase.weekday)
     if phrase.has("Q") or (phrase.has("X") and phrase.language not in ROMANCE):
-        return phrase.day_of_week(phrase.ahead)
+        return unit_start(phrase.today, "w", phrase.ahead) + timedelta(days=phrase.weekday)
     if phrase.has("T"):  # this Monday, said on a Monday, is today
         return next_weekday(phrase.today - timedelta(days=1), phrase.weekday)
     found = next_weekday(phrase.today, phrase.weekday)
@@ -393,7 +380,7 @@ _TABLE: _Shapes = (
         _day_of_month,
         (f"P*[No];?P*M{_P}Y?", f"P*OP*M{_P}Y?", f"MP*[No]{_P}Y?"),
     ),
-    ("month day", ("N", "U", "j"), _numbered_month, ("(?:YU)?NUNj",)),
+    ("month day", ("N", "U", "j"), _day_of_month, ("(?:YU)?NUNj",)),
     ("nth of month", ("OoL", "WU", "MU"), _nth_of_month, ("P*[OoL]P*[WU][PIF]*(?:T?P*MP*Y?|[TXc]?P*U|UP*X)",)),
     (
         "day of month",
@@ -404,7 +391,7 @@ _TABLE: _Shapes = (
     ("end", ("EVe",), _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
     ("days of week", ("W", "U", "XTLcQ"), _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", ("U", "XTLcQ"), _whole_unit, (_WEEK,)),
-    ("weekday and week", ("W", "U"), _weekday_and_week, ("WU", "WP*IP*N?P*U")),
+    ("weekday and week", ("W", "U"), lambda it: _from_day(it) if it.unit in "wf" else None, ("WU", "WP*IP*N?P*U")),
     ("from", ("U", "FI"), _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
     ("from", ("U", "DW"), _week_on_day, ("PUP?[DW]", "DU(?!N)")),
     ("in", ("Uj", "Iin"), _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
@@ -416,10 +403,12 @@ _TABLE: _Shapes = (
     ("day number", ("oj",), _day_number, ("P+o", "Nj")),
     ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )
+# In a message alone, where a memory or a sentence before may have told the day.
+_SHIFTS: _Shapes = (("later", ("AU",), _later, ("NA", "A[NU]", "N?P{0,8}U")),)
 # What is no day: months, quarters and years with their year, days in a row, and a day that is one of two, of which the
 # later counts. Only who asks for them gets these too.
 _COARSE: _Shapes = (
-    ("absolute", ("J",), _either, ("J",)),
+    ("absolute", ("J",), lambda it: _absolute(it, is_either=True), ("J",)),
     ("days", ("M", "No"), _days_in_row, (f"MP*[No]P*[,C]P*[No]{_P}Y?",)),
     ("month", ("M", "Y"), lambda it: DateSpan(it.month, grain="month"), (f"M{_P}Y",)),
     ("month", ("Y", "N"), _month_in_figures, ("Y,N", "N;Y", "YUNU")),
@@ -451,11 +440,10 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     last: date | None = None
     result: list[tuple[DateSpan, ...]] = []
     for text in texts:
-        spans = list(_spans(text, clock, last, (clock.language, "en")))
-        spans.extend(_shifted(text, clock, last, spans))
+        spans = tuple(_spans(text, clock, last, (clock.language, "en"), _TABLE + _SHIFTS))
         exact = [span.days[-1] for span in spans if span.grain == "day"]
         last = exact[-1] if exact else last
-        result.append(tuple(sorted(spans, key=lambda span: span.start)))
+        result.append(spans)
     return result
 
 
@@ -541,55 +529,10 @@ def _placed(span: DateSpan, text: str, words: list[Token]) -> DateSpan:
 
 
 def _is_recurring(text: str, words: list[Token], name: str) -> bool:
+    """On Mondays, every Friday."""
     days = [token for token in words if token.symbol == "W"]
-    if any(text[token.end : token.end + 1] == "s" for token in days):
-        return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.phrases import anywhere, at_end
+    from memdir.text.phrases import at_end
 
-    before = text[max(0, words[0].start - NEAR) : words[0].start]
-    return _is_routine(text, anywhere("routine", name)) or bool(at_end("recurring", name).search(before))
-
-
-@lru_cache(maxsize=1)  # asked at every weekday of a text
-def _is_routine(text: str, routine: re.Pattern[str]) -> bool:
-    return routine.search(text) is not None
-
-
-def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:
-    """Days that follow from a known date: "nine days later", "a week sooner", "the weekend after"."""
-    named = [span.days[-1] for span in spans if not span.vague]
-    bases = clock.anchors[:MAX_ANCHORS] or tuple(named[-1:] or ([last] if last else []))
-    if not bases:
-        return
-    after = None if spans else _ONE_AFTER.search(fold(text))
-    if after:
-        yield from _shift(bases, 1, "w", after.start(), after.end())
-        return
-    from memdir.text.phrases import anywhere
-
-    sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
-    if not sooner and not later:
-        return
-    tokens = read_tokens(text, clock.language, "en")
-    rest = iter(spans)  # in their order, as the durations are
-    span = next(rest, None)
-    for found in _DURATION.finditer("".join(token.symbol for token in tokens)):
-        words = tokens[found.start() : found.end()]
-        start, end = words[0].start, words[-1].end
-        while span and span.end <= start:
-            span = next(rest, None)
-        if not span or end <= span.start:
-            number = next((int(token.value) for token in words if token.symbol == "N"), 1)
-            yield from _shift(bases, -number if sooner else number, words[-1].value, start, end)
-            return
-
-
-def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> Iterator[DateSpan]:
-    try:
-        span = DateSpan(*(add(base, count, unit) for base in bases))
-    except (OverflowError, ValueError):
-        return
-    span.start, span.end, span.kind = start, end, "shift"
-    yield span
+    return bool(at_end("recurring", name).search(text[max(0, words[0].start - NEAR) : words[0].start]))

@@ -47,11 +47,10 @@ def _table() -> dict[str, dict[str, tuple[str, ...]]]:
 def alternatives(meaning: str, language: str | None = None) -> str:
     """A regular expression for any phrase of the meaning: in one language and English, or in all.
 
-    English words of a meaning "own-…" count in English alone: "no" is another word in Portuguese.
+    Of "own-…" English words count in English alone: "no" is another word in Portuguese.
     """
-    known = _table()[meaning]
-    wanted = known if language is None else (language,) if meaning.startswith("own-") else (language, "en")
-    names = [name for name in dict.fromkeys(wanted) if name in known]
+    known, also = _table()[meaning], () if meaning.startswith("own-") else ("en",)
+    names = known if language is None else [name for name in dict.fromkeys((language, *also)) if name in known]
     phrases = {phrase for name in names for phrase in known[name]}
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     spaced = [phrase for phrase in ordered if not any(map(is_unspaced, phrase))]

@@ -13,7 +13,6 @@ from memdir.text.date_words import read_tokens
 from memdir.text.dates import NEAR, DateSpan
 from memdir.text.language import fold, tokens
 from memdir.text.phrases import alternatives, anywhere, at_end, cues
-from memdir.text.tense import may_tell_past
 
 _RANGE = 16  # characters between two weekdays that are the ends of one
 _CLAUSE = re.compile(r"[,;:!?()]|\s[-–—]+\s|[，、。；：]")
@@ -43,9 +42,52 @@ _IN_ONE_WORD = re.compile(
 )
 _TO = re.compile(r"\s(?:to|auf(?: den)?|à|au|al?|naar|para(?: a)?|na)\s", re.IGNORECASE)
 _JOINT = re.compile(r"[\s,(]*(?:(?:the|den|dem|le|el|il|o|de)\s)?")
-_IS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
+_MEANS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
 _THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
-_KIND_OF_DAY = re.compile(r"\b\w*(?:day|tag|jour|día|dia|giorno|dag)s?\b(?!\w)", re.IGNORECASE)
+# Which Tuesday is meant hangs on the verb. Its form tells, for no list has them all; that of other languages stands in
+# the table: "tells-past", and "tells-now" for words that only look so.
+DATE = "…"  # stands for the date in its clause
+_STOP = re.compile(r"[.,;:!?]")
+_FIRST_WORDS = 30  # characters behind a date in which its verb may stand: "On Monday the board has been"
+_PLANS = r"(?:moved|postponed|rescheduled|pushed|cancell?ed|scheduled|planned)\b"  # the date may be the new one
+_ED = rf"(?!hundred|{_PLANS})[a-z]*[aeiouy][a-z]*[^\W_e]ed\b"
+_PARTICIPLE_DE = r"[a-zäöü]*ge[a-zäöüß]{2,}(?:t|en)|[a-zäöüß]+iert|(?:ver|be|er|ent|zer|über)[a-zäöüß]{2,}(?:t|en)"
+_STATE_DE = "geöffnet|geschlossen|geplant"
+_GONE_DE = r"ge(?:kommen|gangen|zogen|fahren|reist|flogen|fallen|storben|wesen|worden|blieben|laufen|treten|troffen)"
+_FORMS = {
+    "en": rf"(?i:\b(?:we|I|he|she|they|it|has|have)|['’]ve)\s+(?:(?:\w+ly|just|also|already|never|not)\s+)?{_ED}",
+    "de": rf"\b(?:hat|haben|habe|habt)\b.*\b(?<!zu )(?!{_STATE_DE})(?:{_PARTICIPLE_DE})(?=\W*$|\sund\b)"
+    rf"|\b(?:ist|sind|bin|seid)\b.*(?:{_GONE_DE}|passiert|worden)(?=\W*$|\sund\b)"
+    rf"|(?:\b(?:er|sie|es|man|[A-ZÄÖÜ]\w+)|{DATE})\s(?!(?:soll|woll|könn|müss|dürf|möch|hät|bräuch|heu|bit|letz)te)"
+    r"[a-zäöüß]{3,}te\b(?!\s[A-ZÄÖÜ])",
+    "nl": r"\b(?:heeft|hebben|heb)\b.*\b(?<!een )(?<!het )(?<!de )(?:\w*ge|ver|be|ont|her)[a-z]{3,}(?:d|t|en)\b"
+    r"|\b(?:is|zijn|ben)\b.*\b(?:\w*ge(?:komen|gaan|vallen|weest|worden|bleven|start)|verhuisd|vertrokken|begonnen)\b",
+}
+# What was decided in the past is done on the day: "we decided to close on Monday".
+_TO_DO = re.compile(r"\bto (?!(?:the|an?|our|my|her|him|them|us|me|it)\b)[a-z]|\b(?:that|will|would)\b")
+_MAYBE_PAST = re.compile(
+    rf"^\W*(?:[A-Z][\w-]+|(?i:the|our|my|his|her|their)(?:\s[\w-]+){{1,2}}?)\s{_ED}"
+    rf"|^\W*{_ED} by\b|(?i:\b(?:we|I|they|he|she))\s{_PLANS}|\b(?:said|told)\b"
+)
+
+
+def tells_past(before: str, after: str, language: str) -> bool:
+    """Whether the clause that a date stands in plainly tells the past."""
+    lead, rest = _STOP.split(before)[-1], _STOP.split(after if before.strip() else after.lstrip(" ,"))[0]
+    if at_end("toward", language).search(lead):
+        return False
+    told = _told_past(lead, language) or _told_past(DATE + rest[:_FIRST_WORDS], language)
+    told = told or re.search(_FORMS.get(language, r"(?!)"), lead + DATE + rest)
+    if not told or anywhere("one-event", language).search(told[0]):  # of what was put off it may be the new date
+        return False
+    between = told.string[told.end() :].partition(DATE)[0]
+    return not (_TO_DO if language == "en" else anywhere("own-other-verb", language)).search(between)
+
+
+def _told_past(text: str, language: str) -> re.Match[str] | None:
+    now = {found.end() for found in anywhere("tells-now", language).finditer(text)}  # "we are closed"
+    found = anywhere("tells-past", language).finditer(text)
+    return next((one for one in found if one.end() not in now), None)
 
 
 def one_day_each(sentence: str, spans: Iterable[DateSpan], language: str, *, is_rule: bool = False) -> list[DateSpan]:
@@ -93,25 +135,15 @@ class _DayInSentence:
     def is_bound(self) -> bool:
         """Until Friday, as of Friday: of a range, "Monday until Friday", it may be every week's."""
         follows = re.match(alternatives("bound-after", self.language), self.after)
-        return bool(self.is_led or follows) and not (self.is_range or self.is_kind or self.is_always_due)
-
-    @property
-    def is_always_due(self) -> bool:
-        """Immer bis Freitag: English tells "by", which is always so, from "until"."""
-        return self.language != "en" and self.says("always-due", self.lead)
+        is_always = self.says("always-due", self.lead)  # "immer bis Freitag"
+        return bool(self.is_led or follows) and not (self.is_range or self.is_kind or is_always)
 
     @property
     def is_doubtful(self) -> bool:
         """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
-        if (
-            self.span.symbols == "W"
-            and self.span.vague
-            and not self.is_led
-            and may_tell_past(self.clause, self.language)
-        ):
-            return True
         is_next = self.span.kind == "weekday" and "X" in self.span.symbols
-        return self.span.vague and (is_next or self.span.kind == "month day")
+        is_told = self.span.symbols == "W" and self.language == "en" and _MAYBE_PAST.search(self.clause)
+        return self.span.vague and bool(is_next or is_told or self.span.kind == "month day")
 
     @property
     def is_every(self) -> bool:
@@ -177,11 +209,11 @@ class _DayInSentence:
     @property
     def is_subject(self) -> bool:
         """Friday is deploy day; "Friday is the demo" is one."""
-        verb = _IS.match(self.after)
+        verb = _MEANS.match(self.after)
         if not self.span.weekday or not verb or len(self.lead.split()) > 1:
             return False
         told = self.after[verb.end() :]
-        return not _THE_EVENT.match(told) or bool(_KIND_OF_DAY.search(told))
+        return not _THE_EVENT.match(told)
 
     @property
     def has_many(self) -> bool:
