@@ -275,6 +275,7 @@ def test_figures_and_standing_days_are_no_dates(language: str, text: str) -> Non
     [
         ("en", "They repaired the boiler on Tuesday", "2026-05-05"),
         ("en", "On Monday we finally painted the hall", "2026-05-04"),
+        ("en", "On Monday she left", "2026-05-04"),
         ("en", "Tom has an appointment on Monday", "2026-05-11"),
         ("en", "We decided to close the shop on Monday", "2026-05-11"),
         ("en", "the audit is repeated on Tuesday", "2026-05-12"),
@@ -303,6 +304,22 @@ def test_figures_and_standing_days_are_no_dates(language: str, text: str) -> Non
 )
 def test_the_form_of_the_verb_tells_which_weekday_is_meant(language: str, text: str, expected: str) -> None:
     assert days(text, language) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("taken_for", "text", "expected"),
+    [
+        ("en", "Od 1 czerwca recepcję prowadzi Ola.", ["2026-06-01"]),
+        ("en", "Tra due settimane cambiamo gestionale", ["2026-05-20"]),
+        ("fr", "La exposición empieza dentro de tres semanas", ["2026-05-27"]),
+        ("en", "Der Schornsteinfeger kam letzten Donnerstag", ["2026-04-30"]),
+        ("en", "let us meet an hour later", []),
+    ],
+)
+def test_a_date_is_read_in_its_own_language_where_too_few_words_tell_it(
+    taken_for: str, text: str, expected: list[str]
+) -> None:
+    assert days(text, taken_for) == expected
 
 
 def test_dates_written_in_a_memory_are_found_and_nonsense_is_not() -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 
 from memdir.text.date_words import EAST, Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
@@ -19,7 +20,7 @@ MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting al
 LAST_WORKDAY = 4  # Friday
 CLAUSE = 200  # characters around a date that may tell how it is meant
 NEAR = 64  # characters before it in which "every" stands
-JUST_PAST = 45  # days since one that is named without a year, and that may be meant: "the storm of 4 May"
+JUST_PAST = 90  # days since one that is named without a year, and that may be meant: "the storm of 4 May"
 MAX_SYMBOLS = 24  # of one date: no reader looks farther ahead, so that the time grows with the text and no faster
 MONTHS = {"m": 1, "q": 3, "y": 12}
 DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
@@ -33,19 +34,16 @@ _ENGLISH = frozenset(("week", "month", "quarter", "year"))
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _LED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)[.,]?\s+$")
 _EXPIRES = re.compile(r"\b(?:exp|expir\w+|valid|good)\W*(?:\w+\W+)?$", re.IGNORECASE)
-_PER_WEEK = re.compile(
-    r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.IGNORECASE
-)
+_PER_WEEK = re.compile(r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.I)
 _ONWARD = re.compile(r"\s(?:on|onwards?|an|af|en adelante|em diante|in poi)\b", re.IGNORECASE)
 
 
-class Clock:
+class Clock(NamedTuple):
     """The day that dates are counted from, the text's language, and dates that may be meant without being named."""
 
-    __slots__ = ("anchors", "language", "today")
-
-    def __init__(self, today: date, language: str, anchors: tuple[date, ...] = ()) -> None:
-        self.today, self.language, self.anchors = today, language, anchors
+    today: date
+    language: str
+    anchors: tuple[date, ...] = ()
 
 
 class DateSpan:
@@ -440,11 +438,21 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     last: date | None = None
     result: list[tuple[DateSpan, ...]] = []
     for text in texts:
-        spans = tuple(_spans(text, clock, last, (clock.language, "en"), _TABLE + _SHIFTS))
+        tongue = _tongue(text, clock.language)
+        spans = tuple(_spans(text, clock._replace(language=tongue), last, (tongue, "en"), _TABLE + _SHIFTS))
         exact = [span.days[-1] for span in spans if span.grain == "day"]
         last = exact[-1] if exact else last
         result.append(spans)
     return result
+
+
+def _tongue(text: str, language: str) -> str:
+    """The text's language; where too few words tell it, the one of its date: "Od 1 czerwca recepcję prowadzi Ola"."""
+    may_hold, words = may_hold_date(text), frozenset(_LETTERS.findall(fold(text)))
+    if not may_hold.isdisjoint((language, "en")) or language in EAST:
+        return language
+    known = small_words()
+    return max((*sorted(may_hold), language), key=lambda name: len(known.get(name, words) & words))
 
 
 def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: bool = False) -> list[DateSpan]:

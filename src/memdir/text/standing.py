@@ -19,9 +19,7 @@ _CLAUSE = re.compile(r"[,;:!?()]|\s[-–—]+\s|[，、。；：]")
 _OPEN = frozenset(("weekday", "day number", "end", "holiday", "month day", "absolute", "in", "nth of month", "beside"))
 _NAMES_ITSELF = frozenset("TXQLcY")  # next, last, this, a year: said of one day
 # English puts the kind of day before its noun: "Friday deploys", "the Monday report". After these words it does not.
-_STANDS_ALONE = re.compile(
-    r"(?:on|by|until|till|since|from|to|before|after|for|and|or|through|between)\s+$", re.IGNORECASE
-)
+_STANDS_ALONE = re.compile(r"(?:on|by|until|till|since|from|to|before|after|for|and|or|through|between)\s+$", re.I)
 _NO_NOUN = re.compile(
     r"(?:is|was|are|were|and|or|at|to|we|i|you|they|it|he|she|the|an?|our|my|your|this|that|there|with|from|until|till|in"
     r"|on|for|because|so|as|if|when|but|by|morning|afternoon|evening|night|noon|next|we're|i'm|it's|will|has|have|had"
@@ -66,8 +64,8 @@ _FORMS = {
 # What was decided in the past is done on the day: "we decided to close on Monday".
 _TO_DO = re.compile(r"\bto (?!(?:the|an?|our|my|her|him|them|us|me|it)\b)[a-z]|\b(?:that|will|would)\b")
 _MAYBE_PAST = re.compile(
-    rf"^\W*(?:[A-Z][\w-]+|(?i:the|our|my|his|her|their)(?:\s[\w-]+){{1,2}}?)\s{_ED}"
-    rf"|^\W*{_ED} by\b|(?i:\b(?:we|I|they|he|she))\s{_PLANS}|\b(?:said|told)\b"
+    rf"\W*(?:[Oo]n\s)?(?:\w+day,?\s)?(?:[A-Z][\w-]+|(?i:the|our|my|his|her|their)(?:\s[\w-]+){{1,2}}?)\s{_ED}"
+    rf"|\W*{_ED} by\b|[^,;:]*?(?:(?i:\b(?:we|I|they|he|she))\s{_PLANS}|\b(?:said|told)\b)"
 )
 
 
@@ -90,22 +88,22 @@ def _told_past(text: str, language: str) -> re.Match[str] | None:
     return next((one for one in found if one.end() not in now), None)
 
 
-def one_day_each(sentence: str, spans: Iterable[DateSpan], language: str, *, is_rule: bool = False) -> list[DateSpan]:
+def one_day_each(sentence: str, spans: Iterable[DateSpan], *, is_rule: bool = False) -> list[DateSpan]:
     """Those dates of a sentence that plainly are one day; of a rule less is plain than of a fact."""
     found = list(spans)
-    return [span for span in found if _DayInSentence(sentence, span, language, found).is_one_day(is_rule=is_rule)]
+    return [span for span in found if _DayInSentence(sentence, span, found).is_one_day(is_rule=is_rule)]
 
 
 class _DayInSentence:
     """A date in its sentence, and what the words around it say."""
 
-    def __init__(self, sentence: str, span: DateSpan, language: str, others: list[DateSpan]) -> None:
-        self.sentence, self.span, self.language = sentence, span, language
+    def __init__(self, sentence: str, span: DateSpan, others: list[DateSpan]) -> None:
+        self.sentence, self.span, self.language = sentence, span, span.language
         self.before, self.after = sentence[: span.start], sentence[span.end :]
         self.lead = _CLAUSE.split(self.before)[-1]
         self.clause = self.lead + sentence[span.start : span.end] + _CLAUSE.split(self.after)[0]
         self.others = [one for one in others if one is not span]
-        self.is_led = bool(at_end("bound", language).search(self.before))
+        self.is_led = bool(at_end("bound", self.language).search(self.before))
 
     def is_one_day(self, *, is_rule: bool) -> bool:
         if self.span.symbols == "W" and any(map(self._is_beside, self.others)):
@@ -142,7 +140,8 @@ class _DayInSentence:
     def is_doubtful(self) -> bool:
         """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
         is_next = self.span.kind == "weekday" and "X" in self.span.symbols
-        is_told = self.span.symbols == "W" and self.language == "en" and _MAYBE_PAST.search(self.clause)
+        is_bare = self.span.symbols == "W" and self.language == "en"
+        is_told = is_bare and _MAYBE_PAST.match(self.lead + self.sentence[self.span.start :])
         return self.span.vague and bool(is_next or is_told or self.span.kind == "month day")
 
     @property
