@@ -43,10 +43,6 @@ MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
 CLAIM_WORDS = 5  # of a name taken from the description that make it a sentence
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
 EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
-# A turn with one of these is not quoted even as context: it was not meant to be kept.
-_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})
-# Nor is one that says something of its own: it is a memory, or was one until now.
-_STATES = frozenset({"always", "durable", "forbid", "want", "change", "decide", "event", "owner", "self"})
 
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
@@ -206,25 +202,18 @@ def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: Memory
 def _context(candidate: MemoryCandidate) -> list[str]:
     """What the statement leans on: the sentence before it, or the request that named "that file" in the turn before."""
     spoken = sorted((one.seen.clause.number, one.seen.clause.text) for one in (*candidate.core, *candidate.support))
-    first, opening = spoken[0]
-    if (
-        first
-        and candidate.alone
-        and candidate.type in EXPLAINED
-        and anywhere("leans", candidate.turn.language).match(opening)
-    ):
-        return _quoted("Said about", [candidate.turn.seen[first - 1]])
-    points = any(anywhere("points-at", candidate.turn.language).search(text) for _, text in spoken)
-    is_request = candidate.earlier and not any(one.meanings & _STATES or one.dates for one in candidate.earlier.seen)
-    return _quoted("Said about", candidate.earlier.seen) if candidate.earlier and points and is_request else []
+    (first, opening), language = spoken[0], candidate.turn.language
+    leans = candidate.alone and candidate.type in EXPLAINED and anywhere("leans", language).match(opening)
+    if first and leans:
+        return _quoted([candidate.turn.seen[first - 1]])
+    points = any(anywhere("points-at", language).search(text) for _, text in spoken)
+    return _quoted(candidate.earlier.seen) if candidate.earlier and points else []
 
 
-def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
+def _quoted(seen: Sequence[Seen]) -> list[str]:
     text = " ".join(one.clause.text for one in seen)
-    unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
-    if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
-        return []
-    return [f"{heading}: “{cut_at_word(text, MAX_CONTEXT)}”"]
+    is_fit = len(text.split()) <= MAX_CONTEXT_WORDS and not holds_secret(text)
+    return [f"Said about: “{cut_at_word(text, MAX_CONTEXT)}”"] if is_fit else []
 
 
 def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
