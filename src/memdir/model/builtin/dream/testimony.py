@@ -9,7 +9,15 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from memdir.model.builtin.dream.amend import LaterStatement, named_in, restates, shortened, updated, with_update
+from memdir.model.builtin.dream.amend import (
+    LaterStatement,
+    is_denied,
+    named_in,
+    restates,
+    shortened,
+    updated,
+    with_update,
+)
 from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -85,7 +93,7 @@ class Testimony:
 
     def _update(self, near: list[Page], likely: dict[str, float], evidence: LaterStatement) -> bool:
         """Bring every page up to date whose claim the evidence restates; whether there was one, or one knows it."""
-        if any(flat(evidence.text) in flat(page.says()) for page in near):
+        if any(flat(evidence.text) in flat(page.says()) and not is_denied(page, evidence) for page in near):
             return True
         meant = [page for page in near if likely.get(page.key, 0.0) >= NEWS and restates(page, evidence)]
         done = [self._put(page, evidence) for page in meant]
@@ -114,7 +122,8 @@ def known_at(near: Iterable[Page], evidence: LaterStatement) -> bool:
     for page in near:
         stems = Note("", "", page.says()).stems
         held = {value.value for value in values_in(page.says())}
-        if wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems):
+        is_said = wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems)
+        if is_said and not is_denied(page, evidence):
             return True
     return False
 
