@@ -172,3 +172,19 @@ def test_what_denies_a_page_is_not_known_to_it(page: str, logged: str) -> None:
     plan = plan_night(Night(files, (), NOW))
     assert any(logged in (edit.data or b"").decode() for edit in plan.edits if edit.key != "MEMORY.md")
     assert [one.kind for one in plan.asked] == ["replaces"]
+
+
+@pytest.mark.parametrize(
+    ("name", "older", "newer"),
+    [
+        ("Staging port", "Staging listens on port 8080", "Staging listens on port 9090"),
+        ("Tabs", "Use tabs for indentation", "Indent with tabs, not spaces"),
+        ("Billing owner", "Nina owns the billing service", "Tom owns the billing service"),
+        ("Release freeze", "The release freeze starts on 2026-08-20", "The release freeze starts on 2026-08-27"),
+        ("Database choice", "We use MongoDB for the orders", "We use Postgres for the orders"),
+    ],
+)
+def test_two_notes_of_one_name_and_subject_are_joined_or_asked_about(name: str, older: str, newer: str) -> None:
+    files = (NightFile("a.md", memory(name, older), OLD), NightFile("b.md", memory(name, newer), NEW))
+    plan = plan_night(Night(files, (), NOW))
+    assert plan.asked or [edit for edit in plan.edits if edit.key == "b.md" and edit.data is None]

@@ -65,7 +65,7 @@ def restates(page: Page, evidence: LaterStatement) -> bool:
     """Whether the evidence names an old value of the page and otherwise says what the page says of it, and no more."""
     named = named_in(page, evidence)
     olds = [old for old, _ in named]
-    claims = [claim for claim in _claims(page) if any(_stands(old, claim) for old in olds)]
+    claims = [claim for claim in (*_claims(page), page.description) if any(_stands(old, claim) for old in olds)]
     known = {*_words(" ".join((*claims, *(new for _, new in named))))}
     held = {value.value for value in values_in(page.says())}
     fresh = [value for value in values_in(evidence.text) if value.value not in held]
@@ -78,10 +78,10 @@ def restates(page: Page, evidence: LaterStatement) -> bool:
 
 
 def _claims(page: Page) -> Iterator[str]:
-    texts = [one.text for one in page.sentences if one.label not in ("why", "update", "before")]
-    for text in (*texts, page.description):
-        for start, end in clauses(text):
-            yield text[start:end]
+    """The clauses of its body that claim something."""
+    for one in page.claiming:
+        for start, end in clauses(one.text):
+            yield one.text[start:end]
 
 
 def _words(text: str) -> Iterator[str]:
@@ -98,7 +98,7 @@ def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
     spoken = _SpokenOf(page, evidence)
     marked = REPLACED_ON.format(evidence.day.isoformat())
     body, past = page.body, list[str]()
-    for one in reversed(spoken.claims):
+    for one in reversed(page.claiming):
         text = spoken.corrected(one.text, marked)
         if text != one.text:
             past[:0] = [one.text] if _tells_more(one.text, text) else []
@@ -119,13 +119,6 @@ def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
     return _with_past(topic, evidence.day, past)
 
 
-def with_update(topic: Topic, evidence: LaterStatement) -> bytes:
-    """The file with the evidence as its first paragraph; the rest of the body stays byte for byte."""
-    ending, rest = topic.line_ending(), topic.body.lstrip("\r\n")
-    lead = f"{ending}{evidence.label} {sentence(evidence.text)}{ending}"
-    return topic.with_body(f"{lead}{ending}{rest}" if rest else lead).data
-
-
 def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:
     """One line, cut at a word."""
     return cut_at_word(" ".join(text.split()).rstrip("."), room)
@@ -141,13 +134,12 @@ class _SpokenOf:
         values = {stem(word) for named in self._named for text in named for word in split_words(text)}
         subject = telling(Note(evidence.note.name_text, "", about))
         self._subject = {word: weight for word, weight in subject.items() if word not in values}
-        self.claims = [one for one in page.sentences if one.label in ("main", "how")]
-        self._clauses = [one.text[start:end] for one in self.claims for start, end in clauses(one.text)]
+        self._page, self._clauses = page, [*_claims(page)]
         self._is_told = any(map(self._shared, (*self._clauses, page.description)))
 
     def nearest(self) -> BodySentence | None:
         """The sentence that says most of what the evidence speaks about."""
-        best = max(self.claims, key=lambda one: self._shared(one.text), default=None)
+        best = max(self._page.claiming, key=lambda one: self._shared(one.text), default=None)
         return best if best and self._shared(best.text) else None
 
     def corrected(self, text: str, marked: str) -> str:

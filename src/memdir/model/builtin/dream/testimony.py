@@ -9,15 +9,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from memdir.model.builtin.dream.amend import (
-    LaterStatement,
-    is_denied,
-    named_in,
-    restates,
-    shortened,
-    updated,
-    with_update,
-)
+from memdir.model.builtin.dream.amend import LaterStatement, is_denied, named_in, restates, shortened, updated
 from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -100,7 +92,9 @@ class Testimony:
         return any(done)
 
     def _put(self, page: Page, evidence: LaterStatement) -> bool:
-        data = with_update(updated(page, evidence, evidence.text), evidence)
+        topic = updated(page, evidence, evidence.text)
+        lines = ("", f"{evidence.label} {sentence(evidence.text)}", "", topic.body.lstrip("\r\n"))
+        data = topic.with_body(topic.line_ending().join(lines)).data
         return self._write(page.key, data, f"brought up to date by what was said on {evidence.day}", evidence)
 
     def _keep(self, evidence: LaterStatement, kind: MemoryType | None) -> None:
