@@ -196,7 +196,7 @@ def _dates(
 def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: MemoryCandidate) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
     text, found = one.seen.clause.text, dates[one.seen.clause.number]
-    days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
+    days = one_day_each(text, found, is_rule=candidate.type == "feedback")
     written = with_dates(text, days)
     return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
 
