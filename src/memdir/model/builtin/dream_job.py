@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from memdir.disk.plain_file import read_plain
-from memdir.disk.safe_path import INDEX_NAME, is_index
+from memdir.disk.plain_file import read_if_plain, read_with_status
+from memdir.disk.safe_path import is_index
 from memdir.model.builtin.answers import calls, parted, reads, says
 from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.log_lines import LogLine, log_day
-from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_FILE_BYTES, most_bytes, walk
 from memdir.transcript.message import Message, Text, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.session_list import AttendedSession
 
-MAX_ASKED = 10  # questions of one night: a person answers a few, not a hundred
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 
 
@@ -48,7 +48,9 @@ class Planned:
 
     def still_holds(self) -> bool:
         """Whether the files that it changes are what they were."""
-        return all(_bytes_of(self._path(edit)) == self.files.get(edit.key) for edit in self.plan.edits)
+        return all(
+            read_if_plain(self._path(edit), MAX_FILE_BYTES) == self.files.get(edit.key) for edit in self.plan.edits
+        )
 
     def there(self) -> list[str]:
         """The files that are there already and will change."""
@@ -83,28 +85,13 @@ def plan_job(job: DreamJob) -> Planned:
     return Planned(job, {file.key: file.data for file in files}, plan)
 
 
-def _bytes_of(path: str) -> bytes | None:
-    try:
-        return read_plain(path, max_bytes=MAX_FILE_BYTES)
-    except OSError:
-        return None
-
-
-def _files(directory: str, prefix: str = "") -> Iterator[NightFile]:
+def _files(root: str) -> Iterator[NightFile]:
     """Every Markdown file below the directory, daily logs and indexes too."""
-    with os.scandir(os.path.join(directory, prefix)) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        if entry.name.startswith(".") or entry.is_symlink():
-            continue
-        if entry.is_dir():
-            yield from _files(directory, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".md") and entry.is_file():
-            status = entry.stat()
-            is_small = status.st_size <= (MAX_FILE_BYTES if entry.name == INDEX_NAME else MAX_MEMORY_BYTES)
-            data = _bytes_of(entry.path) if is_small else None
-            if data is not None:
-                yield NightFile(prefix + entry.name, data, status.st_mtime)
+    for key, entry in sorted(walk(root, everything=True), key=lambda one: one[0]):
+        if key.endswith(".md"):
+            with suppress(OSError):
+                data, status = read_with_status(entry.path, max_bytes=most_bytes(key), follow=False)
+                yield NightFile(key, data, status.st_mtime)
 
 
 def _log_of(key: str, lines: Sequence[LogLine]) -> NightFile:
@@ -172,5 +159,5 @@ def _told(plan: Plan, written: Sequence[Edit]) -> str:
             groups.append((doubt.what, keys := {}))
         keys.update(dict.fromkeys(doubt.keys))
     lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
-    lines += [f"Question: {one.kind}? {one.older} | {one.newer} | {one.evidence}" for one in plan.asked[:MAX_ASKED]]
+    lines += [f"Question: {one.kind}? {one.older} | {one.newer} | {one.evidence}" for one in plan.asked]
     return "\n".join(lines)
