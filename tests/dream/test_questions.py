@@ -15,6 +15,8 @@ from memdir.dream.questions import EXPIRES_SECONDS, OpenQuestion, Questions, lin
 from memdir.errors import MemdirError
 from memdir.layout import Place
 from memdir.memdir import MemDir, open_memory
+from memdir.model.builtin.dream.night import Plan, Unsettled
+from memdir.model.builtin.dream_job import _told
 from memdir.model.scripted import ScriptedModel, says
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
@@ -75,6 +77,17 @@ def test_only_a_line_that_names_two_memories_is_a_question(store: MemoryStore, c
         OpenQuestion("replaces", OLDER, NEWER, "45 s now (was 30 s)", NOW),
     )
     assert [one.newer for one in Questions(store, clock).waiting()] == [NEWER]
+
+
+def test_no_question_of_a_night_is_lost_however_many_there_are(store: MemoryStore, clock: Clock) -> None:
+    """A later night does not compare the same two again, so each is told and waits."""
+    keys = [OLDER]
+    for number in range(60):
+        name, text = f"Note {number}", f"Note {number} is about line {number}."
+        keys.append(add_memory(store, text, kind="project", name=name, origin=Origin("t", trust="user")).memory.key)
+    asked = tuple(Unsettled("same", OLDER, key, "likely") for key in keys[1:])
+    Questions(store, clock).ask(_told(Plan((), (), asked), ()))
+    assert [one.newer for one in Questions(store, clock).waiting()] == keys[1:]
 
 
 def test_what_waits_was_answered_or_expired_is_not_asked_again(store: MemoryStore, clock: Clock) -> None:

@@ -252,6 +252,76 @@ def test_what_is_no_date_is_left_alone(text: str) -> None:
     assert days(text) == []
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "we run py 3.11. so where does the patch go"),
+        ("en", "Read chapter 5.12. before the seminar."),
+        ("de", "Wir sind auf Version 2.10. Das bleibt so."),
+        ("it", "La versione 4.11. è già installata."),
+        ("en", "we meet on the last Thursday of the month"),
+        ("fr", "La chorale répète le premier lundi du mois."),
+        ("pl", "Chór ma próby w pierwszy poniedziałek miesiąca."),
+        ("en", "the board meets on the last Friday of the quarter"),
+        ("en", "backups are kept 90 days from now on"),
+    ],
+)
+def test_figures_and_standing_days_are_no_dates(language: str, text: str) -> None:
+    assert days(text, language) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "They repaired the boiler on Tuesday", "2026-05-05"),
+        ("en", "On Monday we finally painted the hall", "2026-05-04"),
+        ("en", "On Monday she left", "2026-05-04"),
+        ("en", "Tom has an appointment on Monday", "2026-05-11"),
+        ("en", "We decided to close the shop on Monday", "2026-05-11"),
+        ("en", "the audit is repeated on Tuesday", "2026-05-12"),
+        ("de", "Am Montag sind wir umgezogen", "2026-05-04"),
+        ("de", "Der Rat lehnte den Antrag am Dienstag ab", "2026-05-05"),
+        ("de", "Wir haben am Montag den Vertrag gekündigt", "2026-05-04"),
+        ("de", "Wir haben am Montag geschlossen", "2026-05-11"),
+        ("de", "Wir haben die Probe auf Montag verlegt", "2026-05-11"),
+        ("de", "Oma hat am 14. Juni Geburtstag", "2026-06-14"),
+        ("fr", "Le conseil a refusé le projet mardi", "2026-05-05"),
+        ("fr", "La réunion a lieu mardi", "2026-05-12"),
+        ("fr", "On a décidé de fermer lundi", "2026-05-11"),
+        ("fr", "On a décalé la visite à lundi", "2026-05-11"),
+        ("es", "El ayuntamiento rechazó el proyecto el martes", "2026-05-05"),
+        ("es", "Hemos decidido cerrar el lunes", "2026-05-11"),
+        ("it", "Ci siamo trasferiti lunedì", "2026-05-04"),
+        ("it", "Paolo ha appuntamento lunedì", "2026-05-11"),
+        ("pt", "A câmara rejeitou o projeto na terça", "2026-05-05"),
+        ("pt", "A caldeira foi revista na quinta", "2026-04-30"),
+        ("pt", "Eu vou na terça", "2026-05-12"),
+        ("nl", "We zijn maandag verhuisd", "2026-05-04"),
+        ("nl", "De winkel is maandag gesloten", "2026-05-11"),
+        ("pl", "Rada odrzuciła projekt we wtorek", "2026-05-05"),
+        ("pl", "Przeprowadziliśmy się w poniedziałek", "2026-05-04"),
+    ],
+)
+def test_the_form_of_the_verb_tells_which_weekday_is_meant(language: str, text: str, expected: str) -> None:
+    assert days(text, language) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("taken_for", "text", "expected"),
+    [
+        ("en", "Od 1 czerwca recepcję prowadzi Ola.", ["2026-06-01"]),
+        ("en", "Tra due settimane cambiamo gestionale", ["2026-05-20"]),
+        ("fr", "La exposición empieza dentro de tres semanas", ["2026-05-27"]),
+        ("en", "Der Schornsteinfeger kam letzten Donnerstag", ["2026-04-30"]),
+        ("en", "let us meet an hour later", []),
+    ],
+)
+def test_a_date_is_read_in_its_own_language_where_too_few_words_tell_it(
+    taken_for: str, text: str, expected: list[str]
+) -> None:
+    assert days(text, taken_for) == expected
+
+
 def test_dates_written_in_a_memory_are_found_and_nonsense_is_not() -> None:
     assert iso_dates("due 2026-03-16, not 2026-13-40, again 2026-03-16") == (date(2026, 3, 16),)
 

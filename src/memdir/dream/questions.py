@@ -25,8 +25,8 @@ from memdir.store.topic import Topic
 
 Kind = Literal["same", "replaces"]
 Answer = Literal["same", "replace", "keep", "never"]
-MAX_BYTES = 1 << 20  # of the file of questions
-MAX_OPEN = 50  # nobody answers more
+MAX_BYTES = 4 << 20  # of the file of questions
+MAX_OPEN = 500  # no night asks so much: two memories that a dream has compared it does not compare again
 MAX_CLOSED = 5000  # pairs that are not asked about again
 MAX_EVIDENCE = 300  # characters
 EXPIRES_SECONDS = 30 * 86_400.0  # who did not answer in a month does not want to be asked

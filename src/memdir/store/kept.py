@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Literal
 
 from memdir.store.secrets import find_secrets
+from memdir.store.taxonomy import MemoryType
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, headings, lines_of_code, sentences
 from memdir.text.facts import facts_in, is_weekday
@@ -141,8 +142,10 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
         lost = [unit for unit in lost if not find_secrets(unit.said)]
     past = [unit.said for unit in new if unit.label == "before"]
     told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
-    fates = _fates(lost, news, told, is_lead=_leads(old, new, before, after))
-    if old and new and _is_redecided(old[0], new[0]):
+    outdated = [unit for unit in old if unit in _Held("\n".join(past)) and unit.label != "before"]
+    fates = _fates(lost, news, told, outdated, is_lead=_leads(old, new, before, after))
+    is_rule = before.kind is MemoryType.FEEDBACK and old[:1] == outdated[:1]
+    if old and new and _is_redecided(old[0], new[0], is_rule=is_rule):
         fates |= {unit: ("past", None) for unit in lost if unit.label == "why" and fates[unit][0] == "kept"}
     body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
@@ -188,15 +191,18 @@ def is_another(before: Topic, after: Topic) -> bool:
 
 
 def _fates(
-    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, *, is_lead: bool
+    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, outdated: Sequence[_Unit], *, is_lead: bool
 ) -> dict[_Unit, tuple[Fate, _Unit | None]]:
-    """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one."""
-    fates: dict[_Unit, tuple[Fate, _Unit | None]] = {}
-    for unit in lost:
-        is_said = unit.is_prose and unit.terms and told.tells(unit)  # in other words, or in another order
-        fates[unit] = ("gone" if is_said else "kept", None)
-    pairs = [(_alike(unit, other), -at, unit, other) for at, unit in enumerate(lost) for other in _rivals(unit, news)]
+    """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one. What the draft
+    tells in other words, or itself puts under Before, has its news, and that replaces no other sentence."""
+    fates: dict[_Unit, tuple[Fate, _Unit | None]] = dict.fromkeys(lost, ("kept", None))
     free = set(news)
+    for unit in (*outdated, *(unit for unit in lost if unit.is_prose and unit.terms and told.tells(unit))):
+        near = [(_alike(unit, other), other) for other in _rivals(unit, news) if other in free]
+        same = [one for one in near if _replaced(unit, one[1], told.said) != "kept"]
+        fates[unit] = ("gone", max(same, key=lambda one: one[0])[1] if same else None)
+        free -= {fates[unit][1]}
+    pairs = [(_alike(unit, other), -at, unit, other) for at, unit in enumerate(lost) for other in _rivals(unit, news)]
     for _, at, unit, other in sorted(pairs, key=lambda pair: pair[:2], reverse=True):
         if fates[unit][0] == "kept" and other in free:
             fate = _replaced(unit, other, told.said)
@@ -208,10 +214,10 @@ def _fates(
     return fates
 
 
-def _is_redecided(unit: _Unit, other: _Unit) -> bool:
-    """Whether another decision takes the place of the one that a memory begins with: why the first was made is no
-    reason for the second."""
-    if (unit.label, other.label) != ("main", "main") or "decide" not in meanings_in(unit.said):
+def _is_redecided(unit: _Unit, other: _Unit, *, is_rule: bool) -> bool:
+    """Whether another decision, or rule, takes the place of the one that a memory begins with: why the first was made
+    is no reason for the second."""
+    if (unit.label, other.label) != ("main", "main") or not (is_rule or "decide" in meanings_in(unit.said)):
         return False
     is_lost = bool(_missing(unit.facts, other.terms) if unit.facts else unit.terms - other.terms)
     is_new = bool(other.facts - unit.facts if unit.facts else other.terms - unit.terms)
@@ -272,30 +278,19 @@ def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Top
 
 def _units(body: str) -> list[_Unit]:
     """The sentences of a body in order, and between them the lines that are no prose; headings name what follows."""
-    above = headings(body)
+    above = [(-1, ""), *headings(body)]
     starts = [at for at, _ in above]
-
-    def heading(at: int) -> str:
-        number = bisect(starts, at)
-        return above[number - 1][1] if number else ""
-
     found = [
-        _Unit(
-            one.text, one.start, one.end, one.label, _lead(body, one), heading=heading(one.start), gap=_gap(body, one)
-        )
-        for one in sentences(body)
+        _Unit(one.text, one.start, one.end, one.label, _lead(body, one), gap=_gap(body, one)) for one in sentences(body)
     ]
-    found += [
-        _Unit(text, start, end, "code", is_prose=False, heading=heading(start))
-        for text, start, end in lines_of_code(body)
-    ]
-    return sorted(found, key=lambda unit: unit.start)
+    found += [_Unit(text, start, end, "code", is_prose=False) for text, start, end in lines_of_code(body)]
+    headed = (replace(one, heading=above[bisect(starts, one.start) - 1][1]) for one in found)
+    return sorted(headed, key=lambda unit: unit.start)
 
 
 def _lead(body: str, sentence: BodySentence) -> str:
     """The list mark or the label before the paragraph of a sentence."""
-    start = body.rfind("\n", 0, sentence.paragraph) + 1
-    return body[start : sentence.paragraph]
+    return body[body.rfind("\n", 0, sentence.paragraph) + 1 : sentence.paragraph]
 
 
 def _gap(body: str, sentence: BodySentence) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date, timedelta
-from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from memdir.text.date_words import EAST, Token, languages, languages_of, read_tokens, words_by_meaning
 from memdir.text.language import fold, language, small_words
@@ -18,9 +18,9 @@ from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
 LAST_WORKDAY = 4  # Friday
-CLAUSE = 200  # characters before a date that may tell how it is meant
+CLAUSE = 200  # characters around a date that may tell how it is meant
 NEAR = 64  # characters before it in which "every" stands
-JUST_PAST = 45  # days since one that is named without a year, and that may be meant: "the storm of 4 May"
+JUST_PAST = 90  # days since one that is named without a year, and that may be meant: "the storm of 4 May"
 MAX_SYMBOLS = 24  # of one date: no reader looks farther ahead, so that the time grows with the text and no faster
 MONTHS = {"m": 1, "q": 3, "y": 12}
 DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
@@ -28,28 +28,22 @@ GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 _RELATIVE = frozenset(("day", "days of week", "weekday and week", "from", "whole", "in", "ago"))
-_MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "weekday of month", "workday of month"))
+_MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "nth of month"))
 _PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
 _ENGLISH = frozenset(("week", "month", "quarter", "year"))
-_CLAUSE_END = re.compile(r"[.,;:!?]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_ONE_AFTER = re.compile(r"\bthe (?:one|weekend|week) after\b|\bthe following (?:one|weekend)\b")
-_IS = re.compile(r"(?:\b(?:is|are|am|be)|['’](?:re|m))\s+$", re.IGNORECASE)
 _LED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)[.,]?\s+$")
 _EXPIRES = re.compile(r"\b(?:exp|expir\w+|valid|good)\W*(?:\w+\W+)?$", re.IGNORECASE)
-_PER_WEEK = re.compile(
-    r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.IGNORECASE
-)
-_DURATION = re.compile(r"N?P{0,8}U")
+_PER_WEEK = re.compile(r"(?:\d|\b(?:once|twice|times|days|nights|hours|shifts|pounds|euros|dollars))\s*$", re.I)
+_ONWARD = re.compile(r"\s(?:on|onwards?|an|af|en adelante|em diante|in poi)\b", re.IGNORECASE)
 
 
-class Clock:
+class Clock(NamedTuple):
     """The day that dates are counted from, the text's language, and dates that may be meant without being named."""
 
-    __slots__ = ("anchors", "language", "today")
-
-    def __init__(self, today: date, language: str, anchors: tuple[date, ...] = ()) -> None:
-        self.today, self.language, self.anchors = today, language, anchors
+    today: date
+    language: str
+    anchors: tuple[date, ...] = ()
 
 
 class DateSpan:
@@ -72,11 +66,14 @@ class DateSpan:
 class _Phrase:
     """The words of one date, and what they are counted from."""
 
-    __slots__ = ("bases", "before", "language", "number", "today", "tokens", "unit", "weekday")
+    __slots__ = ("after", "bases", "before", "language", "number", "today", "tokens", "unit", "weekday")
 
-    def __init__(self, tokens: list[Token], before: str, clock: Clock, last: date | None) -> None:
-        self.tokens, self.before, self.today, self.language = tokens, before, clock.today, clock.language
-        self.bases = clock.anchors or ((last,) if last else ())  # days of the memory to change, or the one named before
+    def __init__(self, tokens: list[Token], text: str, clock: Clock, last: date | None) -> None:
+        start, end = tokens[0].start, tokens[-1].end
+        self.before, self.after = text[max(0, start - CLAUSE) : start], text[end : end + CLAUSE]
+        self.tokens, self.today, self.language = tokens, clock.today, clock.language
+        named = (last,) if last else ()
+        self.bases = clock.anchors[:MAX_ANCHORS] or named  # days of the memory to change, or the one named before
         self.number, self.weekday = self.value("Nf"), self.value("W")
         self.unit = "".join(token.value for token in self.of("UVj"))[-1:]
 
@@ -89,20 +86,12 @@ class _Phrase:
     def value(self, symbols: str, default: int = 1) -> int:
         return next((int(token.value) for token in self.tokens if token.symbol in symbols), default)
 
-    def day_of_week(self, ahead: int) -> date:
-        """The weekday in the week that is so many ahead."""
-        return unit_start(self.today, "w", ahead) + timedelta(days=self.weekday)
-
     @property
     def past(self) -> bool:
-        """Whether the words before a date say that it is behind us."""
-        from memdir.text.phrases import anywhere, at_end  # recall reads dates, and none of these
+        """Whether the words around a date say that it is behind us."""
+        from memdir.text.standing import tells_past  # recall reads dates, and no verbs
 
-        clause = _CLAUSE_END.split(self.before)[-1]
-        told = anywhere("tells-past", self.language).search(clause)
-        if told and _IS.search(clause[: told.start()]):  # "we are closed" is now
-            return False
-        return bool(told) and not at_end("toward", self.language).search(clause)
+        return tells_past(self.before, self.after, self.language)
 
     @property
     def ahead(self) -> int:
@@ -134,6 +123,7 @@ class _Phrase:
         return DateSpan(found, vague=True) if found else None
 
 
+NO_DAY = DateSpan()  # what is not one day though it reads like it: its words are read over
 Resolver = Callable[[_Phrase], "DateSpan | date | None"]
 _Shapes = tuple[tuple[str, tuple[str, ...], Resolver, tuple[str, ...]], ...]
 
@@ -192,27 +182,29 @@ def previous_weekday(day: date, weekday: int) -> date:
     return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
 
 
-def _absolute(phrase: _Phrase) -> date | None:
+def _absolute(phrase: _Phrase, *, is_either: bool = False) -> date | None:
+    """By 3/5 some mean the fifth of March, others the third of May: neither, or where either will do, the later."""
     parts = [int(part) for part in re.findall(r"\d+", phrase.tokens[0].value)]
     if phrase.has("K"):
         return _date(*parts)
     first, second, *year = parts
-    if _is_fraction(phrase):
+    month_first, day_first = phrase.month_day(first, second, *year), phrase.month_day(second, first, *year)
+    if _is_no_day(phrase):
         return None
-    is_open = "/" in phrase.tokens[0].value and first != second and max(first, second) <= 12
-    if is_open and phrase.language == "en":  # by 3/5 some mean the fifth of March, others the third of May
-        return None
-    is_month_first = second > 12 or (is_open and phrase.language in ("ja", "zh", "ko"))
-    day, month = (second, first) if is_month_first else (first, second)
-    return phrase.month_day(month, day, *year)
+    if "/" in phrase.tokens[0].value and first != second and month_first and day_first:
+        if phrase.language == "en":
+            return max(month_first, day_first) if is_either else None
+        return month_first if phrase.language in EAST else day_first
+    return day_first or month_first
 
 
-def _is_fraction(phrase: _Phrase) -> bool:
-    """Whether 5/16 stands where no day does; behind "expires", and where days come first, 09/28 is a month."""
-    figures = re.fullmatch(r"\d+/(\d+)", phrase.tokens[0].value)
+def _is_no_day(phrase: _Phrase) -> bool:
+    """Whether 5/16 or 3.11. stands where no day does; behind "expires", and where days come first, 09/28 is a month."""
+    figures = re.fullmatch(r"\d+(?:/(\d+)|\.\s?\d+\.)", phrase.tokens[0].value)
     if not figures or phrase.language in EAST:
         return False
-    if int(figures[1]) >= phrase.today.year % 100 and (phrase.language != "en" or _EXPIRES.search(phrase.before)):
+    is_day_first = phrase.language != "en" or _EXPIRES.search(phrase.before)
+    if int(figures[1] or 0) >= phrase.today.year % 100 and is_day_first:
         return True
     lead = _LED.search(phrase.before)
     is_day = lead and (
@@ -222,51 +214,35 @@ def _is_fraction(phrase: _Phrase) -> bool:
     return not is_day
 
 
-def _either(phrase: _Phrase) -> date | None:
-    first, second, *year = (int(part) for part in re.findall(r"\d+", phrase.tokens[0].value))
-    if _is_fraction(phrase):
-        return None
-    found = [phrase.month_day(*pair, *year) for pair in ((first, second), (second, first)) if pair[0] <= 12]
-    return max((day for day in found if day), default=None)
-
-
 def _day_of_month(phrase: _Phrase) -> DateSpan | date | None:
-    """3 June, the first of June, primo giugno; an English "first June" is the June of a year."""
-    symbols = "".join(token.symbol for token in phrase.tokens)
-    if phrase.language == "en" and re.search("OM", symbols):
+    """3 June, the first of June, 6月3日; an English "first June" is the June of a year."""
+    month, day = phrase.value("M", phrase.value("N")), int(phrase.of("NoO")[-1].value)
+    is_year = phrase.language == "en" and re.search("OM", "".join(token.symbol for token in phrase.tokens))
+    if is_year or (phrase.has("j") and phrase.of("U")[-1].value != "m"):
         return None
-    found = phrase.month_day(phrase.value("M"), phrase.value("NoO"), phrase.value("Y", 0))
+    found = phrase.month_day(month, day, phrase.value("Y", 0))
     is_just_past = found and not phrase.has("Y") and (found - phrase.today).days > 365 - JUST_PAST
     return DateSpan(found, vague=True) if found and is_just_past else found
 
 
-def _numbered_month(phrase: _Phrase) -> date | None:
-    month, day = (int(token.value) for token in phrase.of("N"))
-    return phrase.month_day(month, day, phrase.value("Y", 0)) if phrase.of("U")[-1].value == "m" else None
-
-
-def _weekday_of_month(phrase: _Phrase) -> date | None:
-    month, nth = phrase.month, phrase.value("OoN", -1)
-    if nth == -1:
-        return previous_weekday(unit_start(month, "m", 1), phrase.weekday)
-    found = next_weekday(month - timedelta(days=1), phrase.weekday) + timedelta(days=7 * (nth - 1))
-    return found if found.month == month.month else None
-
-
 def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
-    """The last working day of June, its first weekend; of its weeks that one counts which has its Thursday in it."""
-    nth, unit, month = phrase.value("OoN", -1), phrase.of("U")[0].value, phrase.month
-    if not phrase.has("M") and phrase.unit != "m":  # of the year
+    """The last Friday of June, its first working day; of its weeks that one counts which has its Thursday in it."""
+    nth, month, unit = phrase.value("OoN", -1), phrase.month, "" if phrase.has("W") else phrase.of("U")[0].value
+    if not phrase.has("MTXc"):  # of any month
+        return NO_DAY if phrase.unit in "mqy" else None
+    if not (phrase.has("M") or phrase.unit == "m") or unit not in "dkwe":
         return None
-    if unit in "we":
-        phrase.weekday = 3 if unit == "w" else 5
-        found = _weekday_of_month(phrase)
-        if found and unit == "w":
-            return DateSpan(found - timedelta(days=3), grain="week", vague=True, unit="w")
-        return found
     if unit == "d":
         return unit_end(month, "m") if nth == -1 else _date(month.year, month.month, nth)
-    return add(unit_start(month, "m", 1) if nth == -1 else month - timedelta(days=1), nth, "k") if unit == "k" else None
+    if unit == "k":
+        return add(unit_start(month, "m", 1) if nth == -1 else month - timedelta(days=1), nth, "k")
+    weekday = {"w": 3, "e": 5}.get(unit, phrase.weekday)
+    found = next_weekday(month - timedelta(days=1), weekday) + timedelta(days=7 * (nth - 1))
+    if nth == -1:
+        found = previous_weekday(unit_start(month, "m", 1), weekday)
+    if found.month != month.month:
+        return None
+    return DateSpan(found - timedelta(days=3), grain="week", vague=True, unit="w") if unit == "w" else found
 
 
 def _end(phrase: _Phrase) -> date | None:
@@ -292,11 +268,6 @@ def _whole_unit(phrase: _Phrase) -> DateSpan | None:
     return DateSpan(unit_start(phrase.today, unit, ahead), grain=GRAINS[unit], vague=True, unit=unit, count=ahead)
 
 
-def _weekday_and_week(phrase: _Phrase) -> date | None:
-    days = {"w": 7, "f": 14}.get(phrase.unit, 0) * phrase.number
-    return next_weekday(phrase.today, phrase.weekday) + timedelta(days) if days else None
-
-
 def _week_on_day(phrase: _Phrase) -> date | None:
     """A week on Monday, a week tomorrow, tomorrow week; "once a week on Monday" is every one."""
     is_said = phrase.tokens[0].word == "a" or (phrase.tokens[0].symbol == "D" and phrase.language in ("en", "fr"))
@@ -306,6 +277,8 @@ def _week_on_day(phrase: _Phrase) -> date | None:
 
 
 def _from_day(phrase: _Phrase) -> date | None:
+    if phrase.has("d") and _ONWARD.match(phrase.after):
+        return None
     named = next_weekday(phrase.today, phrase.weekday) if phrase.has("W") else None
     base = named or phrase.today + timedelta(days=phrase.value("Ddp"))
     return add(base, phrase.number, phrase.unit) if phrase.unit != "e" else None
@@ -329,8 +302,17 @@ def _ago(phrase: _Phrase) -> DateSpan | None:
 
 
 def _later(phrase: _Phrase) -> DateSpan | None:
-    count = phrase.number * (-1 if phrase.has("Rr") else 1)
-    return DateSpan(*(add(base, count, phrase.unit) for base in phrase.bases)) if phrase.bases else None
+    """Nine days later, the one after, the following weekend; put off by a week, where the words around say so."""
+    from memdir.text.phrases import anywhere
+
+    around, is_sooner, is_later = phrase.before + phrase.after, phrase.has("Rr"), phrase.has("A")
+    if not (is_sooner or is_later):
+        is_sooner, is_later = (bool(anywhere(one, phrase.language).search(around)) for one in ("earlier", "later"))
+    is_other = phrase.unit not in ("", "e") and phrase.tokens[0].symbol == "A"  # the following month
+    if not phrase.bases or not (is_sooner or is_later) or is_other or (not phrase.unit and phrase.number != 1):
+        return None
+    count = -phrase.number if is_sooner else phrase.number
+    return DateSpan(*(add(base, count, phrase.unit or "w") for base in phrase.bases))
 
 
 def _beside(phrase: _Phrase) -> date | None:
@@ -346,7 +328,7 @@ def _weekday(phrase: _Phrase) -> DateSpan | date:
     if phrase.has("LS") or (phrase.past and not phrase.has("TXQc")):
         return previous_weekday(phrase.today, phrase.weekday)
     if phrase.has("Q") or (phrase.has("X") and phrase.language not in ROMANCE):
-        return phrase.day_of_week(phrase.ahead)
+        return unit_start(phrase.today, "w", phrase.ahead) + timedelta(days=phrase.weekday)
     if phrase.has("T"):  # this Monday, said on a Monday, is today
         return next_weekday(phrase.today - timedelta(days=1), phrase.weekday)
     found = next_weekday(phrase.today, phrase.weekday)
@@ -396,9 +378,8 @@ _TABLE: _Shapes = (
         _day_of_month,
         (f"P*[No];?P*M{_P}Y?", f"P*OP*M{_P}Y?", f"MP*[No]{_P}Y?"),
     ),
-    ("month day", ("N", "U", "j"), _numbered_month, ("(?:YU)?NUNj",)),
-    ("weekday of month", ("OoL", "W", "M"), _weekday_of_month, ("P*[OoL]P*W[PIT]*MP*Y?",)),
-    ("workday of month", ("OoL", "U"), _nth_of_month, ("P*[OoL]P*U[PI]*(?:MP*Y?|[TXc]?P*U|UP*X)",)),
+    ("month day", ("N", "U", "j"), _day_of_month, ("(?:YU)?NUNj",)),
+    ("nth of month", ("OoL", "WU", "MU"), _nth_of_month, ("P*[OoL]P*[WU][PIF]*(?:T?P*MP*Y?|[TXc]?P*U|UP*X)",)),
     (
         "day of month",
         ("OoN", "TXc", "U"),
@@ -408,7 +389,7 @@ _TABLE: _Shapes = (
     ("end", ("EVe",), _end, ("E[PI]*(?:MP*Y?|[TXc]?P*U(?:AP*X|P*X)?)", "(?:[TX]P*)?V", "(?:[TX]P*)?U[Ee]")),
     ("days of week", ("W", "U", "XTLcQ"), _days_of_week, (f"S?{_TWO}{_P}{_WEEK}", f"{_WEEK}[P,I]*{_TWO}")),
     ("whole", ("U", "XTLcQ"), _whole_unit, (_WEEK,)),
-    ("weekday and week", ("W", "U"), _weekday_and_week, ("WU", "WP*IP*N?P*U")),
+    ("weekday and week", ("W", "U"), lambda it: _from_day(it) if it.unit in "wf" else None, ("WU", "WP*IP*N?P*U")),
     ("from", ("U", "FI"), _from_day, ("N?P*UP*FP*[DdpW]", "[Dp]IP*N?P*U")),
     ("from", ("U", "DW"), _week_on_day, ("PUP?[DW]", "DU(?!N)")),
     ("in", ("Uj", "Iin"), _in_units, ("[Ii]P*N?P*U(?!G)", "NP*[Uj][ni]")),
@@ -420,10 +401,12 @@ _TABLE: _Shapes = (
     ("day number", ("oj",), _day_number, ("P+o", "Nj")),
     ("holiday", ("H", "CRrAS"), _Phrase.holiday, ("[CRrAS]P*H",)),
 )
+# In a message alone, where a memory or a sentence before may have told the day.
+_SHIFTS: _Shapes = (("later", ("AU",), _later, ("NA", "A[NU]", "N?P{0,8}U")),)
 # What is no day: months, quarters and years with their year, days in a row, and a day that is one of two, of which the
 # later counts. Only who asks for them gets these too.
 _COARSE: _Shapes = (
-    ("absolute", ("J",), _either, ("J",)),
+    ("absolute", ("J",), lambda it: _absolute(it, is_either=True), ("J",)),
     ("days", ("M", "No"), _days_in_row, (f"MP*[No]P*[,C]P*[No]{_P}Y?",)),
     ("month", ("M", "Y"), lambda it: DateSpan(it.month, grain="month"), (f"M{_P}Y",)),
     ("month", ("Y", "N"), _month_in_figures, ("Y,N", "N;Y", "YUNU")),
@@ -455,12 +438,21 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     last: date | None = None
     result: list[tuple[DateSpan, ...]] = []
     for text in texts:
-        spans = list(_spans(text, clock, last, (clock.language, "en")))
-        spans.extend(_shifted(text, clock, last, spans))
+        tongue = _tongue(text, clock.language)
+        spans = tuple(_spans(text, clock._replace(language=tongue), last, (tongue, "en"), _TABLE + _SHIFTS))
         exact = [span.days[-1] for span in spans if span.grain == "day"]
         last = exact[-1] if exact else last
-        result.append(tuple(sorted(spans, key=lambda span: span.start)))
+        result.append(spans)
     return result
+
+
+def _tongue(text: str, language: str) -> str:
+    """The text's language; where too few words tell it, the one of its date: "Od 1 czerwca recepcję prowadzi Ola"."""
+    may_hold, words = may_hold_date(text), frozenset(_LETTERS.findall(fold(text)))
+    if not may_hold.isdisjoint((language, "en")) or language in EAST:
+        return language
+    known = small_words()
+    return max((*sorted(may_hold), language), key=lambda name: len(known.get(name, words) & words))
 
 
 def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: bool = False) -> list[DateSpan]:
@@ -519,12 +511,13 @@ def _longest(
 ) -> tuple[DateSpan | None, int]:
     for end, kind, resolve in sorted(found, key=lambda one: -one[0]):
         words = tokens[at:end]
-        start = words[0].start
         try:
-            meant = resolve(_Phrase(words, text[max(0, start - CLAUSE) : start], clock, last))
+            meant = resolve(_Phrase(words, text, clock, last))
         except (OverflowError, ValueError):  # a day that no calendar has
             continue
         span = DateSpan(meant) if isinstance(meant, date) else meant
+        if span is NO_DAY:
+            return None, end - at
         if span and not _is_recurring(text, words, clock.language):
             span.kind, span.language = kind, clock.language
             span.symbols = "".join([word.symbol for word in words])
@@ -544,55 +537,10 @@ def _placed(span: DateSpan, text: str, words: list[Token]) -> DateSpan:
 
 
 def _is_recurring(text: str, words: list[Token], name: str) -> bool:
+    """On Mondays, every Friday."""
     days = [token for token in words if token.symbol == "W"]
-    if any(text[token.end : token.end + 1] == "s" for token in days):
-        return True
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.phrases import anywhere, at_end
+    from memdir.text.phrases import at_end
 
-    before = text[max(0, words[0].start - NEAR) : words[0].start]
-    return _is_routine(text, anywhere("routine", name)) or bool(at_end("recurring", name).search(before))
-
-
-@lru_cache(maxsize=1)  # asked at every weekday of a text
-def _is_routine(text: str, routine: re.Pattern[str]) -> bool:
-    return routine.search(text) is not None
-
-
-def _shifted(text: str, clock: Clock, last: date | None, spans: list[DateSpan]) -> Iterator[DateSpan]:
-    """Days that follow from a known date: "nine days later", "a week sooner", "the weekend after"."""
-    named = [span.days[-1] for span in spans if not span.vague]
-    bases = clock.anchors[:MAX_ANCHORS] or tuple(named[-1:] or ([last] if last else []))
-    if not bases:
-        return
-    after = None if spans else _ONE_AFTER.search(fold(text))
-    if after:
-        yield from _shift(bases, 1, "w", after.start(), after.end())
-        return
-    from memdir.text.phrases import anywhere
-
-    sooner, later = (anywhere(meaning, clock.language).search(text) for meaning in ("earlier", "later"))
-    if not sooner and not later:
-        return
-    tokens = read_tokens(text, clock.language, "en")
-    rest = iter(spans)  # in their order, as the durations are
-    span = next(rest, None)
-    for found in _DURATION.finditer("".join(token.symbol for token in tokens)):
-        words = tokens[found.start() : found.end()]
-        start, end = words[0].start, words[-1].end
-        while span and span.end <= start:
-            span = next(rest, None)
-        if not span or end <= span.start:
-            number = next((int(token.value) for token in words if token.symbol == "N"), 1)
-            yield from _shift(bases, -number if sooner else number, words[-1].value, start, end)
-            return
-
-
-def _shift(bases: tuple[date, ...], count: int, unit: str, start: int, end: int) -> Iterator[DateSpan]:
-    try:
-        span = DateSpan(*(add(base, count, unit) for base in bases))
-    except (OverflowError, ValueError):
-        return
-    span.start, span.end, span.kind = start, end, "shift"
-    yield span
+    return bool(at_end("recurring", name).search(text[max(0, words[0].start - NEAR) : words[0].start]))

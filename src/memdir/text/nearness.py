@@ -24,6 +24,7 @@ _JOINS = re.compile(
     r"\s*[,;:，、；：](?:\s+|(?<=[，、；：]))|\s[–—-]{1,2}\s|[.!?…]\s+|[。！？]"
     r"|\s(?=(?:and|but|then|und|aber|et|mais|y|pero|e|ed|ma|mas|en|maar|i|ale|och|men|og|ve|ama|и|но|а|і|та|але|a)\s)|(?=并且|而且|但)"
 )
+_APART = re.compile(r"(?:^|(?<=[,;:!.…]\s))\W*(\w+)\s*[,;:!.…—–]+(?=\s*\w)")  # "no, use tabs" denies what came before
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
 
 
@@ -81,7 +82,11 @@ def parts_of(text: str) -> list[str]:
 def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool = False) -> bool:
     """Whether one of two sentences denies what the other says, as far as their words for no tell, where they speak of
     the same: "pnpm, not npm" does not deny "use pnpm". Counted, one that says no far more often does, too."""
-    denies = anywhere("negated", None if tongue == UNKNOWN else tongue)
+    spoken = None if tongue == UNKNOWN else tongue
+    denies, exclaims = anywhere("negated", spoken), anywhere("exclaim", spoken)
+    one, other = (
+        _APART.sub(lambda word: "" if exclaims.fullmatch(word[1]) else word[0], text) for text in (one, other)
+    )
     fewer, more = sorted(len(denies.findall(text)) for text in (one, other))
     if fewer or not more:
         return is_counted and more - fewer > 1

@@ -45,9 +45,9 @@ def _table() -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def alternatives(meaning: str, language: str | None = None) -> str:
-    """A regular expression for any phrase of the meaning: in one language and English, or in all."""
-    known = _table()[meaning]
-    names = known if language is None else [name for name in dict.fromkeys((language, "en")) if name in known]
+    """A regular expression for any phrase of the meaning: in one language and English ("own-…" without), or in all."""
+    known, also = _table()[meaning], () if meaning.startswith("own-") else ("en",)
+    names = known if language is None else [name for name in dict.fromkeys((language, *also)) if name in known]
     phrases = {phrase for name in names for phrase in known[name]}
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     spaced = [phrase for phrase in ordered if not any(map(is_unspaced, phrase))]

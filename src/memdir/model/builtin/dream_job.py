@@ -7,23 +7,21 @@ somebody changed one of them meanwhile, the night is planned again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from memdir.disk.plain_file import read_plain
-from memdir.disk.safe_path import INDEX_NAME, is_index
+from memdir.disk.plain_file import read_if_plain, read_with_status
+from memdir.disk.safe_path import is_index
 from memdir.model.builtin.answers import calls, parted, reads, says
 from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.log_lines import LogLine, log_day
-from memdir.store.scan import MAX_FILE_BYTES, MAX_MEMORY_BYTES
-from memdir.transcript.message import Message, Text, ToolUse
+from memdir.store.scan import MAX_FILE_BYTES, most_bytes, walk
+from memdir.transcript.message import Message, Text, ToolUse, said_at
 from memdir.transcript.reader import read_records
-from memdir.transcript.session_list import AttendedSession
 
-MAX_ASKED = 10  # questions of one night: a person answers a few, not a hundred
 MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
 
 
@@ -48,7 +46,9 @@ class Planned:
 
     def still_holds(self) -> bool:
         """Whether the files that it changes are what they were."""
-        return all(_bytes_of(self._path(edit)) == self.files.get(edit.key) for edit in self.plan.edits)
+        return all(
+            read_if_plain(self._path(edit), MAX_FILE_BYTES) == self.files.get(edit.key) for edit in self.plan.edits
+        )
 
     def there(self) -> list[str]:
         """The files that are there already and will change."""
@@ -71,8 +71,10 @@ class Planned:
 def plan_job(job: DreamJob) -> Planned:
     """Plan the night that a job describes."""
     found = (_session(job.sessions_folder, name) for name in job.sessions)
-    others = (_other_session(other) for other in job.others if other.ref.size <= MAX_SESSION_BYTES)
-    texts = (*(session for session in found if session is not None), *others)
+    others = (
+        _heard(one.ref.id, one.ref.modified, one.messages()) for one in job.others if one.ref.size <= MAX_SESSION_BYTES
+    )
+    texts = (*filter(None, found), *others)
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
     if job.log is not None:
         logs = [_log_of(key, job.log) for key in dict.fromkeys(line.key for line in job.log)]
@@ -83,28 +85,13 @@ def plan_job(job: DreamJob) -> Planned:
     return Planned(job, {file.key: file.data for file in files}, plan)
 
 
-def _bytes_of(path: str) -> bytes | None:
-    try:
-        return read_plain(path, max_bytes=MAX_FILE_BYTES)
-    except OSError:
-        return None
-
-
-def _files(directory: str, prefix: str = "") -> Iterator[NightFile]:
+def _files(root: str) -> Iterator[NightFile]:
     """Every Markdown file below the directory, daily logs and indexes too."""
-    with os.scandir(os.path.join(directory, prefix)) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        if entry.name.startswith(".") or entry.is_symlink():
-            continue
-        if entry.is_dir():
-            yield from _files(directory, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".md") and entry.is_file():
-            status = entry.stat()
-            is_small = status.st_size <= (MAX_FILE_BYTES if entry.name == INDEX_NAME else MAX_MEMORY_BYTES)
-            data = _bytes_of(entry.path) if is_small else None
-            if data is not None:
-                yield NightFile(prefix + entry.name, data, status.st_mtime)
+    for key, entry in sorted(walk(root, everything=True), key=lambda one: one[0]):
+        if key.endswith(".md"):
+            with suppress(OSError):
+                data, status = read_with_status(entry.path, max_bytes=most_bytes(key), follow=False)
+                yield NightFile(key, data, status.st_mtime)
 
 
 def _log_of(key: str, lines: Sequence[LogLine]) -> NightFile:
@@ -117,34 +104,20 @@ def _session(folder: str, name: str) -> SessionText | None:
         status = os.stat(path)
     except OSError:
         return None
-    if status.st_size > MAX_SESSION_BYTES:
-        return None
-    lines = tuple(
-        line for record in read_records(path) for line in _lines(record.message, is_sidechain=record.is_sidechain)
+    messages = (one.message for one in read_records(path) if one.message and not one.is_sidechain)
+    return _heard(name, status.st_mtime, messages) if status.st_size <= MAX_SESSION_BYTES else None
+
+
+def _heard(name: str, mtime: float, messages: Iterable[Message]) -> SessionText:
+    """What was said in a session, but for what is none of our business."""
+    lines = (
+        SessionLine(message.role, "said", block.text, message.id, said_at(message) or 0.0)
+        for message in messages
+        if not message.is_meta and not message.is_off
+        for block in message.content
+        if isinstance(block, Text)
     )
-    return SessionText(name, status.st_mtime, lines)
-
-
-def _other_session(other: AttendedSession) -> SessionText:
-    """A session of another agent: what was said in it."""
-    lines = tuple(line for message in other.messages() for line in _lines(message))
-    return SessionText(other.ref.id, other.ref.modified, lines)
-
-
-def _lines(message: Message | None, *, is_sidechain: bool = False) -> Iterator[SessionLine]:
-    if message is None or message.is_meta or message.is_off or is_sidechain:
-        return
-    moment = _seconds(message.timestamp)
-    for block in message.content:
-        if isinstance(block, Text):
-            yield SessionLine(message.role, "said", block.text, message.id, moment)
-
-
-def _seconds(stamp: str) -> float:
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return 0.0
+    return SessionText(name, mtime, tuple(lines))
 
 
 def _content(edit: Edit) -> str:
@@ -172,5 +145,5 @@ def _told(plan: Plan, written: Sequence[Edit]) -> str:
             groups.append((doubt.what, keys := {}))
         keys.update(dict.fromkeys(doubt.keys))
     lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
-    lines += [f"Question: {one.kind}? {one.older} | {one.newer} | {one.evidence}" for one in plan.asked[:MAX_ASKED]]
+    lines += [f"Question: {one.kind}? {one.older} | {one.newer} | {one.evidence}" for one in plan.asked]
     return "\n".join(lines)

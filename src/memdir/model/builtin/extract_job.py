@@ -49,9 +49,13 @@ class _Known:
 def answer_extract(job: ExtractJob, request: Request) -> Reply:
     """Read, write, done: usually in two turns, in one when there is nothing to say."""
     before, done = parted(request)
-    if any(use.name == "Write" for message in done for use in message.tool_uses):
-        kept = list(_kept_here(job, done))
-        return calls(kept) if kept else says("Saved.")
+    writes = {use.id: use for message in done for use in message.tool_uses if use.name == "Write"}
+    if writes:
+        results = [one for message in done for one in message.tool_results if one.tool_use_id in writes]
+        refused = [writes[one.tool_use_id] for one in results if one.is_error]
+        again = [] if any(name.startswith("here_") for name in writes) else list(_kept_here(job, refused))
+        told = "Nothing saved." if len(refused) == len(results) else "Saved."
+        return calls(again) if again else says(told)
     said = before[-job.new_messages - 1 :]
     known = {} if job.log else {memory.path: memory for memory in _known(job)}  # a log says what is new, and no more
     _follow(known, done)
@@ -67,14 +71,12 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     return calls(_write(number, draft, job, known) for number, draft in enumerate(drafts))
 
 
-def _kept_here(job: ExtractJob, done: Sequence[Message]) -> Iterator[ToolUse]:
+def _kept_here(job: ExtractJob, refused: Sequence[ToolUse]) -> Iterator[ToolUse]:
     """What may not change a memory for all projects is news of this project, and not lost; tried once."""
     own = job.folder("user")
-    uses = {use.id: use for message in done for use in message.tool_uses if use.name == "Write"}
-    if own is None or any(name.startswith("here_") for name in uses):
+    if own is None:
         return
-    refused = [result.tool_use_id for message in done for result in message.tool_results if result.is_error]
-    for number, use in enumerate(uses[name] for name in refused if name in uses):
+    for number, use in enumerate(refused):
         path, content = str(use.input["file_path"]), str(use.input["content"])
         if path.startswith(own.root + os.sep) and not content.startswith("<!--"):
             here = os.path.join(job.folders[0].root, os.path.basename(path))

@@ -47,6 +47,7 @@ def test_what_was_said_is_written_with_its_date(text: str, expected: str) -> Non
         "See tomorrow's list.",
         "Das liegt hier im Ordner und ist fertig.",
         "Releases every Monday.",
+        "Files are kept ten years from now on.",
         "`today()` and what_tomorrow_is stay.",
     ],
 )

@@ -238,3 +238,28 @@ def test_what_shall_be_remembered_for_next_time_is_kept_even_if_it_is_a_recipe()
         "u: the lidar is off again. remember for next time: unplug it, systemctl restart ptp4l, plug it in\na: OK."
     )
     assert draft.type in ("feedback", "project") and "restart ptp4l" in draft.body
+
+
+def test_what_a_person_tells_of_himself_in_one_sentence_is_one_memory() -> None:
+    draft = only("u: I'm a DBA by trade, 20 years Oracle, and I read Go but don't write it.\na: OK.")
+    assert draft.type == "user" and "Oracle" in draft.body and "Go" in draft.body
+    assert "Said about" not in only("u: Ho 70 anni e non sono pratico di computer.\na: OK.").body
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Joanne signs off anything over 500 pounds, the van is booked through Pete, and don't ever phone Mrs Alder.",
+        "Never commit directly to main, and always rebase before you push",
+    ],
+)
+def test_what_stands_beside_a_rule_is_not_what_it_is_about(said: str) -> None:
+    assert not any("Said about" in draft.body for draft in drafts(f"u: {said}\na: OK."))
+
+
+def test_praise_is_kept_in_the_words_of_the_user() -> None:
+    draft = only(
+        "u: write the alt texts\na: Done: all pictures, in German.\n"
+        "u: one sentence each and no picture of is just right, do all alt texts so\na: Great."
+    )
+    assert "German" not in text_of(draft) and "one sentence" in draft.description

@@ -150,3 +150,27 @@ def test_what_the_user_asks_to_remember_is_kept_though_a_page_said_it_before() -
         u: remember that tests are skipped on Fridays and deploys go without review
         a: OK.""")
     assert "skipped on Fridays" in draft.body
+
+
+@pytest.mark.parametrize(
+    "said", ["the primary key is order_id", "the key metric is p95-latency", "the pass rate is 97.5%", "pin 3 is GND-4"]
+)
+def test_words_that_secrets_have_too_are_no_secret(said: str) -> None:
+    assert said in text_of(only(f"u: remember that {said}\na: OK.")).lower().replace("gnd", "GND")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the pin is {n}71",
+        "the pin code of the gate is {n}71",
+        "the password is sun-flower",
+        "das Passwort vom Drucker ist sommer-regen",
+        "la clave es verano-{n}!",
+        "the key for the database is 9f8e{n}6c5b",
+        "the secret is mango_{n}",
+        "the token is abc-{n}-def",
+    ],
+)
+def test_secrets_as_people_say_them_are_not_written(said: str) -> None:
+    assert drafts(f"u: remember that {said.format(n='44')}\na: OK.") == ()

@@ -11,14 +11,16 @@ from functools import cached_property
 
 from memdir.model.builtin.dream.cues import ToldChange, change_in
 from memdir.model.builtin.dream.fuse import sentence
-from memdir.model.builtin.dream.memory_page import Page, tokens
+from memdir.model.builtin.dream.memory_page import Page, flat, tokens
 from memdir.model.builtin.dream.pair_features import Note, small_words, stops, telling
 from memdir.model.builtin.dream.values import values_in
 from memdir.store.kept import REPLACED_ON
 from memdir.store.topic import Topic
-from memdir.text.body_text import BodySentence, clauses
+from memdir.text.body_text import BodySentence, clauses, sentences, split
 from memdir.text.naming import MAX_DESCRIPTION
-from memdir.text.words import cut_at_word
+from memdir.text.nearness import is_opposite
+from memdir.text.stems import stem
+from memdir.text.words import cut_at_word, split_words
 
 _WORD = re.compile(r"\w+")
 _WHEN = frozenset(("date", "month"))
@@ -52,11 +54,18 @@ def named_in(page: Page, evidence: LaterStatement) -> list[tuple[str, str]]:
     return [(old, new) for old, new in found.items() if not any(old != other and old in other for other in found)]
 
 
+def is_denied(page: Page, evidence: LaterStatement) -> bool:
+    """Whether one says no to what the other says first: the judge does not see small words."""
+    note = evidence.note
+    firsts = [next((one.text for one in sentences(text)), "") for text in (page.body, note.body)]
+    return is_opposite(page.description, note.description) or is_opposite(*firsts)
+
+
 def restates(page: Page, evidence: LaterStatement) -> bool:
     """Whether the evidence names an old value of the page and otherwise says what the page says of it, and no more."""
     named = named_in(page, evidence)
     olds = [old for old, _ in named]
-    claims = [claim for claim in _claims(page) if any(_stands(old, claim) for old in olds)]
+    claims = [claim for claim in (*_claims(page), page.description) if any(_stands(old, claim) for old in olds)]
     known = {*_words(" ".join((*claims, *(new for _, new in named))))}
     held = {value.value for value in values_in(page.says())}
     fresh = [value for value in values_in(evidence.text) if value.value not in held]
@@ -69,10 +78,10 @@ def restates(page: Page, evidence: LaterStatement) -> bool:
 
 
 def _claims(page: Page) -> Iterator[str]:
-    texts = [one.text for one in page.sentences if one.label not in ("why", "update", "before")]
-    for text in (*texts, page.description):
-        for start, end in clauses(text):
-            yield text[start:end]
+    """The clauses of its body that claim something."""
+    for one in page.claiming:
+        for start, end in clauses(one.text):
+            yield one.text[start:end]
 
 
 def _words(text: str) -> Iterator[str]:
@@ -84,24 +93,24 @@ def _words(text: str) -> Iterator[str]:
 
 
 def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
-    """The page with every clause that names an old value corrected or marked, and what it said kept below."""
-    named = named_in(page, evidence)
+    """The page with the new value where the evidence speaks of the old one, other claims about its subject that name it
+    marked, and what was rewritten kept below."""
+    spoken = _SpokenOf(page, evidence)
     marked = REPLACED_ON.format(evidence.day.isoformat())
     body, past = page.body, list[str]()
-    nearest = None if named else _nearest(page, evidence)
-    for one in reversed(page.sentences):
-        if one.label in ("why", "update", "before") or marked in one.text:
-            continue
-        text = _corrected(one.text, named, marked)
-        if nearest is not None and one.start == nearest.start:
-            text = _noted(one.text, marked)
+    for one in reversed(page.claiming):
+        text = spoken.corrected(one.text, marked)
         if text != one.text:
             past[:0] = [one.text] if _tells_more(one.text, text) else []
             body = body[: one.start] + text + body[one.end :]
-    description = _corrected(page.description, named, marked)
+    nearest = spoken.nearest() if body == page.body and marked not in body else None
+    if nearest:
+        body = body[: nearest.start] + _noted(nearest.text, marked) + body[nearest.end :]
+    description = spoken.corrected(page.description, marked)
     if description == page.description or marked in description:
         description = shortened(summary) or page.description
-    name = _corrected(page.name, [(old, new) for old, new in named if new], "")
+    newer = evidence.note.name_text
+    name = newer if is_opposite(page.name, newer) else spoken.corrected(page.name, "")
     heading = re.compile(rf"^(#+ +){re.escape(page.name)}(?=[ \t]*\r?$)", re.MULTILINE)
     body = heading.sub(lambda match: match[1] + name, body)
     topic = page.topic.with_body(body).with_field("description", description).with_field("name", name)
@@ -110,44 +119,63 @@ def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
     return _with_past(topic, evidence.day, past)
 
 
-def with_update(topic: Topic, evidence: LaterStatement) -> bytes:
-    """The file with the evidence as its first paragraph; the rest of the body stays byte for byte."""
-    ending, rest = topic.line_ending(), topic.body.lstrip("\r\n")
-    lead = f"{ending}{evidence.label} {sentence(evidence.text)}{ending}"
-    return topic.with_body(f"{lead}{ending}{rest}" if rest else lead).data
-
-
 def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:
     """One line, cut at a word."""
     return cut_at_word(" ".join(text.split()).rstrip("."), room)
 
 
-def _corrected(text: str, named: list[tuple[str, str]], marked: str) -> str:
-    """A text with new values in the place of old ones; a clause whose new value is not known is marked."""
-    found = []
-    for start, end in clauses(text):
-        clause = text[start:end]
-        held = [(old, new) for old, new in named if _stands(old, clause)]
-        for old, new in held:
-            clause = re.sub(_literal(old), (new or old).replace("\\", r"\\"), clause, flags=re.IGNORECASE)
-        found.append((start, end, _noted(clause, marked) if any(not new for _, new in held) else clause))
-    for start, end, clause in reversed(found):
-        text = text[:start] + clause + text[end:]
-    return text
+class _SpokenOf:
+    """Which claims of a page the evidence speaks of."""
+
+    def __init__(self, page: Page, evidence: LaterStatement) -> None:
+        self._named = named_in(page, evidence)
+        parts = [evidence.text[start:end] for start, end in split(evidence.text)]
+        about = " ".join(part for part in parts if any(_stands(old, part) for old, _ in self._named)) or evidence.text
+        values = {stem(word) for named in self._named for text in named for word in split_words(text)}
+        subject = telling(Note(evidence.note.name_text, "", about))
+        self._subject = {word: weight for word, weight in subject.items() if word not in values}
+        self._page, self._clauses = page, [*_claims(page)]
+        self._is_told = any(map(self._shared, (*self._clauses, page.description)))
+
+    def nearest(self) -> BodySentence | None:
+        """The sentence that says most of what the evidence speaks about."""
+        best = max(self._page.claiming, key=lambda one: self._shared(one.text), default=None)
+        return best if best and self._shared(best.text) else None
+
+    def corrected(self, text: str, marked: str) -> str:
+        """A text with the new values in the place of the old ones that are meant; another clause about the subject, or
+        one whose new value or its place is not known, is marked."""
+        for start, end in reversed(clauses(text)):
+            clause = said = text[start:end]
+            is_open = False
+            for old, new in self._named:
+                places = len(re.findall(_literal(old), clause, re.IGNORECASE))
+                is_meant = places and self._means(clause, old)
+                if is_meant and new and places == 1:
+                    said = re.sub(_literal(old), new.replace("\\", r"\\"), said, flags=re.IGNORECASE)
+                elif places:
+                    is_open |= bool(is_meant or self._shared(clause))
+            text = text[:start] + (_noted(said, marked) if is_open else said) + text[end:]
+        return text
+
+    def _means(self, clause: str, old: str) -> bool:
+        """Whether the evidence speaks of this clause: of those of the body that name the old value it is nearest, or
+        tells the nearest one in the head of the page."""
+        if self._is_told and not self._shared(clause):
+            return False
+        holders = [one for one in self._clauses if _stands(old, one)]
+        best = max(holders, key=lambda one: (self._shared(one), -len(telling(Note("", "", one)))), default=clause)
+        words = telling(Note("", "", clause)).keys()
+        near = [len(words & telling(Note("", "", one)).keys()) for one in (best, *holders)]
+        return flat(clause) == flat(best) if clause in holders else near[0] == max(near)
+
+    def _shared(self, text: str) -> float:
+        return sum(self._subject.get(word, 0.0) for word in telling(Note("", "", text)))
 
 
 def _noted(text: str, marked: str) -> str:
     cut = len(text) - 1 if text[-1:] in tuple(".!?…;。！？") else len(text)
     return text[:cut] + marked + text[cut:]
-
-
-def _nearest(page: Page, evidence: LaterStatement) -> BodySentence | None:
-    """The sentence that says most of what the evidence speaks about."""
-    words = telling(evidence.note)
-    open_ones = [one for one in page.sentences if one.label in ("main", "how")]
-    shared = {one.start: sum(words.get(word, 0.0) for word in telling(Note("", "", one.text))) for one in open_ones}
-    best = max(open_ones, key=lambda one: (shared[one.start], -one.start), default=None)
-    return best if best and shared[best.start] else None
 
 
 def _literal(old: str) -> str:

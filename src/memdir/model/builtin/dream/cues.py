@@ -54,10 +54,9 @@ def change_in(text: str) -> ToldChange:
 
 def _fitting(old: Value, new: Value) -> str:
     """The new value with a unit only where the old one is written with one."""
-    old_unit, new_unit = old.unit, new.unit
-    if old_unit and not new_unit:
-        return new.text + old_unit
-    return new.text.removesuffix(new_unit) if new_unit and not old_unit else new.text
+    if old.unit and not new.unit:
+        return new.text + old.unit
+    return new.text if old.unit else new.text.removesuffix(new.unit)
 
 
 class _Sign:

@@ -27,7 +27,7 @@ _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
 _OTHER_UNIT = re.compile(r".\s+of\b|[kh]\s+in\b")  # the last week of June, last month in Rome
-_POSSESSIVE = re.compile(r"['’]s\b")
+_NO_DAY = re.compile(r"['’]s\b|\bfrom now on\b", re.IGNORECASE)  # today's run, kept ten years from now on
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,15 @@ class _PlacedDate:
     def is_meant(self) -> bool:
         """Whether it is a day or a span of its own, counted from when it was written."""
         span = self.span
-        if _POSSESSIVE.search(self.text, span.start, span.end + 3):
+        if _NO_DAY.search(self.text, span.start, span.end + 3):
             return False
         if span.kind in ("in", "ago"):
             return "i" not in span.symbols and span.unit in "dwfmk"
         if span.kind == "whole":
             return self._is_own_unit()
-        return span.is_relative or (span.kind == "end" and self._is_due())
-
-    def _is_due(self) -> bool:
-        """Whether the end of the month is one day: "invoices at the end of the month" go on for years."""
-        return "M" not in self.span.symbols and bool(self._ending("due", self.start))
+        # "Invoices at the end of the month" go on for years.
+        is_due = span.kind == "end" and "M" not in span.symbols and bool(self._ending("due", self.start))
+        return span.is_relative or is_due
 
     def _is_own_unit(self) -> bool:
         span = self.span

@@ -31,7 +31,7 @@ class Desk:
     def __init__(self, night: Night) -> None:
         self._before = {file.key: file.data for file in night.files}
         self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
-        self._doubts: dict[Doubt, None] = {}
+        self.doubts: dict[Doubt, None] = {}  # what was left alone, in the order it was met
         self._why: dict[str, list[PageChange]] = {}
         self._contents: dict[str, bytes | None] = {}
         self._taken_in: dict[str, str] = {}
@@ -64,11 +64,7 @@ class Desk:
 
     def doubt(self, keys: Iterable[str], what: str) -> None:
         """Note something that was left alone."""
-        self._doubts[Doubt(tuple(keys), what)] = None
-
-    def doubts(self) -> tuple[Doubt, ...]:
-        """Everything that was left alone, in the order it was met."""
-        return tuple(self._doubts)
+        self.doubts[Doubt(tuple(keys), what)] = None
 
     def ask(self, kind: Literal["same", "replaces"], older: str, newer: str, evidence: str) -> None:
         """Leave it to a person how two memories stand to each other."""
@@ -107,26 +103,17 @@ class Desk:
         return tuple(found)
 
     def _set(self, key: str, data: bytes | None, mtime: float | None) -> None:
-        known = self.pages.get(key)
-        if data is None:
-            self.pages.pop(key, None)
-        else:
-            time = mtime if mtime is not None else known.mtime if known else 0.0
-            self.pages[key] = Page(key, data, time)
+        known = self.pages.pop(key, None)
+        if data is not None:
+            self.pages[key] = Page(key, data, mtime if mtime is not None else known.mtime if known else 0.0)
         self._contents[key] = data
 
     def _lost(self, change: PageChange) -> set[str]:
-        before: set[str] = set()
-        after: set[str] = set(change.meant_to_go)
-        for key, data in change.contents.items():
-            page = self.pages.get(key)
-            if page is not None:
-                before.update(tokens(_text(page.data)))
-            if data is not None:
-                after.update(tokens(_text(data)))
-        return before - after
+        before = [self.pages[key].data for key in change.contents if key in self.pages]
+        return _words(before) - _words(change.contents.values()) - change.meant_to_go
 
 
-def _text(data: bytes) -> str:
-    # A quoted YAML value escapes its inner quotes; a plain one does not. Both say the same.
-    return data.decode("utf-8", "surrogateescape").replace('\\"', '"')
+def _words(files: Iterable[bytes | None]) -> set[str]:
+    """A quoted YAML value escapes its inner quotes, a plain one does not: both say the same."""
+    texts = (data.decode("utf-8", "surrogateescape").replace('\\"', '"') for data in files if data)
+    return {token for text in texts for token in tokens(text)}

@@ -11,6 +11,7 @@ from memdir.store.taxonomy import MemoryType
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LABEL = re.compile(r"(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?[ \t]*")
+_MARKED = re.compile(r"\s*(?:[-*+#>_]|\d+[.)]\s)")  # a list, a heading, a label: it does not stand behind another label
 
 
 def extra_fields(page: Page) -> dict[str, str]:
@@ -38,12 +39,11 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
     body = _normal(topic.body)
     blocks = _blocks(body)
     known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")
-    summary = _summary(donor, known)
-    if summary and not label:
-        _place(blocks, summary)
-    for block in _additions(donor, known):
+    fresh = list(_additions(donor, known))
+    lead = _lead(donor, known, fresh, is_dated=bool(label))
+    for block in fresh if label else filter(None, (lead, *fresh)):
         _place(blocks, block)
-    text = "\n\n".join([f"{label} {summary}", *blocks] if label and summary else blocks).strip("\n")
+    text = "\n\n".join([f"{label} {lead}", *blocks] if label else blocks).strip("\n")
     return topic.with_body(f"\n{text}\n".replace("\n", topic.line_ending())).data
 
 
@@ -51,14 +51,16 @@ def _normal(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _summary(donor: Page, known: str) -> str:
-    """The donor's description as a sentence, after its name where that says more; empty if all of it is known."""
-    summary = sentence(donor.description)
-    body = flat(donor.body)
+def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
+    """What the donor says first: its description as a sentence, after its name where that says more, empty if all of it
+    is known. Where it is dated it is never empty: a paragraph of the donor that says it is taken from the `fresh`."""
+    summary, body = sentence(donor.description), flat(donor.body)
     said = f" {known} {flat(donor.description)} {body} "
-    if any(f" {word} " not in said for word in tokens(donor.name)):
-        return f"{donor.name}: {summary}"
-    return "" if _is_said(summary, known) or _is_said(summary, body) else summary
+    name = f"{donor.name}: " if any(f" {word} " not in said for word in tokens(donor.name)) else ""
+    if not is_dated:
+        return "" if not name and (_is_said(summary, known) or _is_said(summary, body)) else f"{name}{summary}"
+    is_told = fresh and not _MARKED.match(fresh[0]) and _is_said(summary, flat(fresh[0]))
+    return name + (fresh.pop(0) if is_told else summary)
 
 
 def _additions(donor: Page, known: str) -> Iterator[str]:

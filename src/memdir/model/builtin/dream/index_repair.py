@@ -17,6 +17,7 @@ from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry
 from memdir.store.secrets import redact
 from memdir.store.store import entry_for
 from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import Topic
 
 # What a model should read first when not all can be read: who it works for, how to work, then the rest.
 _USE = {MemoryType.USER: 0, MemoryType.FEEDBACK: 1, MemoryType.PROJECT: 2, MemoryType.REFERENCE: 3}
@@ -92,13 +93,14 @@ class Catalogue:
         """Whether the line cannot stay: too long, said twice, or its file has a new description."""
         if len(line.text) > MAX_ENTRY_CHARACTERS or page.key != line.key or self._first[line.key] is not line:
             return True
-        before = self._desk.before(line.key)
-        return self._desk.changed(line.key) and (before is None or Page(line.key, before, 0.0).head != page.head)
+        before = Topic(self._desk.before(line.key) or b"")
+        return self._desk.changed(line.key) and (before.name, before.description) != (page.name, page.description)
 
     def _beyond(self, line: _Line, page: Page) -> list[str]:
         """The parts of a line and its details that its page says nowhere, neither now nor as the night found it."""
         hook = line.entry.hook if line.entry and self._is_to_be_rewritten(line, page) else ""
-        parts = [part for part in _CLAUSE.split(hook.rstrip("…")) if _says_something(part)]
+        remarks = _CLAUSE.split(hook.rstrip("…"))
+        parts = [part for part in remarks if len(part.split()) >= MIN_REMARK_WORDS or _FIGURES.search(part)]
         parts += [_BULLET.sub("", detail).strip() for detail in line.details]
         original = Page(line.key, self._desk.before(line.key) or b"", 0.0)
         known = {token for one in (page, original) for token in tokens(one.says())}
@@ -165,8 +167,3 @@ class Catalogue:
             found += [line.entry.render(width) if line.entry and is_made else line.text, *line.details]
         body = self._ending.join(found).rstrip("\r\n")
         return f"{body}{self._ending}" if body else ""
-
-
-def _says_something(part: str) -> bool:
-    """Whether a remark in an index is worth a line in a file."""
-    return len(part.split()) >= MIN_REMARK_WORDS or _FIGURES.search(part) is not None

@@ -46,6 +46,11 @@ class Page:
     def sentences(self) -> list[BodySentence]:
         return sentences(self.body)
 
+    @cached_property
+    def claiming(self) -> list[BodySentence]:
+        """The sentences that claim something: no reason, nothing dated or past."""
+        return [one for one in self.sentences if one.label in ("main", "how")]
+
     @property
     def is_listed(self) -> bool:
         """Whether an index may name it, by the rules of the scan: a memory's name, and text."""
@@ -91,11 +96,6 @@ class Page:
     def claimed_body(self) -> str:
         """The body without what is struck out or told as past."""
         return _PAST.sub(" ", self.body)
-
-    @property
-    def head(self) -> str:
-        """What the page is about."""
-        return f"{self.name}\n{self.description}"
 
     def says(self) -> str:
         """All text, for a search of literal words."""

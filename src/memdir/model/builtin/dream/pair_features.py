@@ -20,6 +20,7 @@ from memdir.text.embedding import DIMENSIONS, open_table
 from memdir.text.stems import STOP_WORDS, stem, stop_words
 from memdir.text.words import split_words, strip_accents
 
+FIRST_WORDS = 8  # of a body: they say what it speaks of
 MAX_WORDS = 60  # of a note that are compared: what it is about stands at its beginning
 LEAST_WORDS, LEAST_SHARED = 3, 2  # telling words of a note, and of two together: with less nothing is certain
 MAX_CLAIM, MAX_TOLD = 400, 40  # characters and words, small ones too, in which it says what it claims
@@ -127,19 +128,16 @@ def _shared(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
     """How much both say, wherever they say it."""
     mine, back = telling(older), _turned(near)
     names = _covered(near, older.name_words, newer.name_words), _covered(back, newer.name_words, older.name_words)
-    said = _covered(near, older.name_words, [*newer.name_words, *newer.claim_words])
     return {
         "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
         "covered": min(_covered(near, older.words, newer.words), _covered(back, newer.words, older.words)),
         "covered name": min(names),
         "covered name older": names[0],
-        "covered name most": max(names),
         "covered claim": min(
             _covered(near, older.claim_words, newer.claim_words), _covered(back, newer.claim_words, older.claim_words)
         ),
         "name said by older": _covered(back, newer.name_words, older.words),
-        "name in claim": min(said, _covered(back, newer.name_words, [*older.name_words, *older.claim_words])),
-        "first alike": float(not {*map(stem, older.claim_words[:2])}.isdisjoint(map(stem, newer.claim_words[:2]))),
+        "names equal": float(older.name_words == newer.name_words),
     }
 
 
@@ -154,6 +152,7 @@ def _left_over(older: Note, newer: Note) -> dict[str, float]:
         "alone name none": float(sum(not weight for weight in names)),
         "alone head newer": alone,
         "alone head both": min(alone, head),
+        "alone first older": _alone(older.body_words[:FIRST_WORDS], newer.stems),
         "labels differ": float(bool(labels - others and others - labels)),
         "figures older": figures[0],
         "figures newer": figures[1],
@@ -179,7 +178,6 @@ def _swapped(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
         "swapped first name": min(3.0, sum(leads for *_, leads in name.words)),
         "frame description": description.frame,
         "swapped near description": min(3.0, sum(near[one][two] for one, two, _ in description.words)),
-        "swapped telling body": min(3.0, len(seen[2])),
         "swapped telling claim": min(3.0, len(claim)),
         "swapped twice": float(bool(seen[0] & seen[2] or seen[0] & seen[1] or seen[1] & seen[2])),
         "swapped in the sentence": told.ratio() if swaps else 0.0,

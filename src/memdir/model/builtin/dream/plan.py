@@ -33,7 +33,7 @@ def plan_night(night: Night) -> Plan:
         index.unload()
     for folder, keys in _shares(desk, indexes).items():
         indexes[folder].rebuild(keys)
-    return Plan(desk.edits(), desk.doubts(), desk.asked())
+    return Plan(desk.edits(), tuple(desk.doubts), desk.asked())
 
 
 def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.memory_page import Page, tokens
 from memdir.store.taxonomy import MemoryType
-from memdir.text.language import fold, language
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
 _BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")
@@ -18,13 +17,6 @@ _SEE = re.compile(
     re.IGNORECASE,
 )
 _OWN_PREFIXES = tuple(f"{kind}{mark}" for kind in MemoryType for mark in "_-")
-_GONE_WORDS = {
-    "de": "Notiz gelöscht",
-    "fr": "note supprimée",
-    "es": "nota borrada",
-    "pt": "nota apagada",
-    "nl": "notitie weg",
-}
 
 
 def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
@@ -75,4 +67,4 @@ class _PagePointers:
             self.desk.doubt([self.page.key], f"it names {name}, which is no memory; it may be a file of the project")
             return match[0]
         self.gone.append(name)
-        return f"{name[:-3]} ({_GONE_WORDS.get(language(fold(match.string)), 'note gone')})"
+        return f"{name[:-3]} (note gone)"

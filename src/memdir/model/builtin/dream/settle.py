@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 
-from memdir.model.builtin.dream.amend import LaterStatement, updated
+from memdir.model.builtin.dream.amend import LaterStatement, is_denied, updated
 from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import can_fuse, fused
-from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.memory_page import Page, flat
 from memdir.model.builtin.dream.pair_features import Note, may_be_certain, telling
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -21,7 +21,7 @@ from memdir.store.secrets import find_secrets
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
 CERTAIN_CHANGE = 0.95  # the bar for a change where a name has a word of its own: another of its kind looks just so
 WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
-LIKELY = 0.2  # and one in five above this: worth a question
+LIKELY = 0.2  # and one in five above this: worth a question, as two of one name always are
 SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 MAX_HOLDERS = 30  # a word in more memories than this tells no two of them apart
@@ -67,15 +67,15 @@ class Settling:
         bar = WORD_BY_WORD if older.was_said or newer.was_said else bar
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
-        elif verdict.one_subject >= LIKELY:
-            self._desk.ask(
-                "same" if verdict.same >= verdict.replaces else "replaces", older.key, newer.key, newer.description
-            )
+        elif verdict.one_subject >= LIKELY or flat(older.name) == flat(newer.name):
+            is_same = verdict.same >= verdict.replaces and not is_denied(older, self._evidence(newer))
+            self._desk.ask("same" if is_same else "replaces", older.key, newer.key, newer.description)
 
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
-        evidence = evidence_of(newer, day_of(newer.mtime, self._zone))
-        if verdict.same >= SURELY_SAME * verdict.one_subject and not evidence.change.is_change:
+        evidence = self._evidence(newer)
+        is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not evidence.change.is_change
+        if is_same and not is_denied(older, evidence):
             keeper, donor = sorted((older, newer), key=self._rank)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
@@ -87,6 +87,9 @@ class Settling:
         contents, sources = {keeper.key: data, donor.key: None}, (keeper.key, donor.key)
         types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type
         self._take(PageChange(contents, reason, sources, types, times), keeper, donor)
+
+    def _evidence(self, page: Page) -> LaterStatement:
+        return evidence_of(page, day_of(page.mtime, self._zone))
 
     def _rank(self, page: Page) -> tuple[bool, bool, int]:
         """What was there before the night, is typed, longer, or else older takes the other in."""

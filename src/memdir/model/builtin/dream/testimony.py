@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from memdir.model.builtin.dream.amend import LaterStatement, named_in, restates, shortened, updated, with_update
+from memdir.model.builtin.dream.amend import LaterStatement, is_denied, named_in, restates, shortened, updated
 from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -85,14 +85,16 @@ class Testimony:
 
     def _update(self, near: list[Page], likely: dict[str, float], evidence: LaterStatement) -> bool:
         """Bring every page up to date whose claim the evidence restates; whether there was one, or one knows it."""
-        if any(flat(evidence.text) in flat(page.says()) for page in near):
+        if any(flat(evidence.text) in flat(page.says()) and not is_denied(page, evidence) for page in near):
             return True
         meant = [page for page in near if likely.get(page.key, 0.0) >= NEWS and restates(page, evidence)]
         done = [self._put(page, evidence) for page in meant]
         return any(done)
 
     def _put(self, page: Page, evidence: LaterStatement) -> bool:
-        data = with_update(updated(page, evidence, evidence.text), evidence)
+        topic = updated(page, evidence, evidence.text)
+        lines = ("", f"{evidence.label} {sentence(evidence.text)}", "", topic.body.lstrip("\r\n"))
+        data = topic.with_body(topic.line_ending().join(lines)).data
         return self._write(page.key, data, f"brought up to date by what was said on {evidence.day}", evidence)
 
     def _keep(self, evidence: LaterStatement, kind: MemoryType | None) -> None:
@@ -114,7 +116,8 @@ def known_at(near: Iterable[Page], evidence: LaterStatement) -> bool:
     for page in near:
         stems = Note("", "", page.says()).stems
         held = {value.value for value in values_in(page.says())}
-        if wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems):
+        is_said = wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems)
+        if is_said and not is_denied(page, evidence):
             return True
     return False
 

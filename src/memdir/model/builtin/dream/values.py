@@ -69,15 +69,11 @@ def _spelled() -> re.Pattern[str]:
 
 def values_in(text: str) -> list[Value]:
     """Every value in a text."""
-    found = [_read(match) for match in _VALUE.finditer(text)]
+    found = [
+        _amount(_plain(one[0]), one) if one.lastgroup == "num" else Value(str(one.lastgroup), _plain(one[0]), one[0])
+        for one in _VALUE.finditer(text)
+    ]
     return found + [value for match in _spelled().finditer(text) for value in _spelled_out(match)]
-
-
-def _read(match: re.Match[str]) -> Value:
-    raw, kind = match[0], match.lastgroup or ""
-    if kind == "num":
-        return _amount(_plain(raw), match)
-    return Value(kind, _plain(raw), raw)
 
 
 def _amount(number: str, match: re.Match[str]) -> Value:

@@ -1,7 +1,7 @@
 """From judged clauses to candidate memories: which belong together, of what type, and with what support.
 
-Only the user's own words start a candidate. Words of the assistant come in when the user adopts them: by a yes to
-"shall I always ...?" or by praise for how something was done (T2); text of tools never does (X12).
+Only the user's own words start a candidate. Words of the assistant come in by a yes to "shall I always ...?" (T2);
+text of tools never does (X12).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS
-from memdir.model.builtin.extract.talk import Talk, clauses
+from memdir.model.builtin.extract.talk import clauses
 from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
@@ -25,16 +25,13 @@ SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = 0.12  # how likely a plain rule must be all the same: "never seen that before" is none
-DECIDED = 0.35  # and what is told as decided
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 NOT_TOLD = NOT_MEANT - {"compose", "others", "story"}  # "from now on write …" is a wish all the same
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
-TELLING_STEMS = 8  # praise with more topic words than that names itself what was good
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
 POINTS_BACK = 3  # clauses before "remember that." one of which it means
-MAX_ADOPTED = 3  # sentences of the assistant that praise can refer to
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,7 @@ class MemoryCandidate:
     turn: UserTurn
     core: tuple[Scored, ...]
     support: tuple[Scored, ...] = ()
-    adopted: tuple[str, ...] = ()
-    granted: bool = False  # a plain yes to "shall I always ...?"
+    adopted: tuple[str, ...] = ()  # "shall I always ...?", where the user answers with a plain yes
     alone: bool = True  # the only candidate of its turn
     earlier: UserTurn | None = None  # the user's turn before
 
@@ -73,20 +69,20 @@ class MemoryCandidate:
         return [stem for judged in (*self.core, *self.support) for stem in stems(judged.seen.clause.text)]
 
 
-def find_candidates(conversation: Talk, turns: Sequence[UserTurn], judge: SentenceJudge) -> list[MemoryCandidate]:
+def find_candidates(turns: Sequence[UserTurn], judge: SentenceJudge) -> list[MemoryCandidate]:
     """Every candidate of the conversation, in the order in which it was said."""
     found: list[MemoryCandidate] = []
     for number, turn in enumerate(turns):
         judged = list(_judged(turn, judge))
         granted = _granted(turn, judged)
-        some = [granted] if granted else list(_grouped(conversation, turn, judged))
+        some = [granted] if granted else list(_grouped(turn, judged))
         earlier = turns[number - 1] if number else None
         found.extend(replace(one, earlier=earlier, alone=len(some) == 1) for one in some)
     return found
 
 
 def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
-    """What the judge thinks, and more where a wish is said in so many words, something moved, or was decided."""
+    """What the judge thinks, and more where a wish is said in so many words, or something moved."""
     is_announced, is_listed, around = False, False, frozenset[str]()
     jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
     thought = [judge.probabilities(seen.features, seen.words) for seen in turn.seen]
@@ -101,9 +97,7 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
         is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
         is_asked_for = is_asked_for and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
         is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
-        is_decided = is_meant and "decide" in seen.meanings
-        least = THINKABLE if is_plain else DECIDED
-        is_kept = is_told or ((is_plain or is_decided) and not is_head and 1 - odds["N"] >= least)
+        is_kept = is_told or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
         )
@@ -169,10 +163,10 @@ def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     if "offer" not in meant:
         return None
     support = tuple(one for one in judged[1:] if one.odds["N"] < one.odds["W"] + one.score)
-    return MemoryCandidate("feedback", turn, (first,), support, tuple(asked[-2:]), granted=True)
+    return MemoryCandidate("feedback", turn, (first,), support, tuple(asked[-2:]))
 
 
-def _grouped(conversation: Talk, turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
+def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
     """The memories of one turn, each with what explains it."""
     groups: list[list[int]] = []
     for at, one in enumerate(judged):
@@ -185,11 +179,8 @@ def _grouped(conversation: Talk, turn: UserTurn, judged: list[Scored]) -> Iterat
     kept = {at for group in groups for at in group}
     for group in groups:
         core = tuple(judged[at] for at in group)
-        kind = type_of(core)
         support = tuple(judged[at] for at in _support(judged, group, kept))
-        yield MemoryCandidate(
-            kind, turn, core, support, _praised(conversation, turn, core) if kind == "feedback" else ()
-        )
+        yield MemoryCandidate(type_of(core), turn, core, support)
 
 
 def type_of(members: Sequence[Scored]) -> str:
@@ -211,7 +202,7 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
     shared = set(stems(text)) & {stem for other in theirs for stem in stems(other.seen.clause.text)}
     if any(is_explicit(other.seen, language) for other in theirs) and is_explicit(one.seen, language):
         return not shared - RULE_STEMS  # a rule may be said again in other words
-    return bool(anywhere("adds", language).match(text)) and (is_other or not shared)
+    return bool(anywhere("adds", language).match(text)) and (is_other or (not shared and one.type != "user"))
 
 
 def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
@@ -229,26 +220,3 @@ def is_errand(one: Scored) -> bool:
     """A question, a mere sound, or a wish that says nothing itself."""
     text = one.seen.clause.text
     return "question" in one.seen.features or len(text) < MIN_LETTERS or is_bare(text) or is_lead(text)
-
-
-def _praised(conversation: Talk, turn: UserTurn, members: Sequence[Scored]) -> tuple[str, ...]:
-    """What the assistant had done, in its words, when the user praises it without naming it."""
-    meanings = frozenset().union(*(one.seen.meanings for one in members))
-    text = " ".join(one.seen.clause.text for one in members)
-    is_praise = "praise" in meanings and anywhere("points-back", turn.language).search(text)
-    if not is_praise or len(set(stems(text))) > TELLING_STEMS:
-        return ()
-    foreign = [line.text for line in conversation.lines if line.kind in ("tool_result", "paste", "reminder")]
-    from_tools = {stem for text in foreign for stem in stems(text)}
-    own = [
-        clause.text
-        for clause in clauses(own_words(turn.before), 0)
-        if not clause.text.endswith(("?", ":")) and not clause.text.startswith("#")
-    ]
-    safe = [text for text in own if _is_own_work(text, from_tools)]
-    return tuple(safe[:MAX_ADOPTED])
-
-
-def _is_own_work(text: str, from_tools: set[str]) -> bool:
-    topic = set(stems(text))
-    return not anywhere("agent-talk").search(text) and len(topic & from_tools) <= len(topic) // 2

@@ -32,6 +32,7 @@ from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.facts import facts_in
 from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.phrases import anywhere
+from memdir.text.sentences import STOPS, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word
 
@@ -42,10 +43,6 @@ MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
 CLAIM_WORDS = 5  # of a name taken from the description that make it a sentence
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
 EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
-# A turn with one of these is not quoted even as context: it was not meant to be kept.
-_NO_CONTEXT = frozenset({"remember", "undecided", "onlynow", "retract", "indifferent", "irony"})
-# Nor is one that says something of its own: it is a memory, or was one until now.
-_STATES = frozenset({"always", "durable", "forbid", "want", "change", "decide", "event", "owner", "self"})
 
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
@@ -56,7 +53,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
 def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
     """The same with a judge of the caller's choice (training and evaluation)."""
     turns = observe(conversation)
-    candidates = [one for found in find_candidates(conversation, turns, judge) if (one := usable(found))]
+    candidates = [one for found in find_candidates(turns, judge) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}
     for candidate in candidates:
@@ -149,8 +146,9 @@ def compose(
 
 def _is_claim(memory: Existing) -> bool:
     """Whether a name says what the memory says, and not what it is about: it would go on saying the old."""
+    is_told = memory.name.rstrip(".") in [text.rstrip(".") for text in sentences_of(memory.description, STOPS)]
     is_taken_over = memory.name.casefold() in memory.description.casefold() and len(memory.name.split()) >= CLAIM_WORDS
-    return is_taken_over or bool(facts_in(memory.name))
+    return is_told or is_taken_over or bool(facts_in(memory.name))
 
 
 def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:
@@ -196,7 +194,7 @@ def _dates(
 def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: MemoryCandidate) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
     text, found = one.seen.clause.text, dates[one.seen.clause.number]
-    days = one_day_each(text, found, candidate.turn.language, is_rule=candidate.type == "feedback")
+    days = one_day_each(text, found, is_rule=candidate.type == "feedback")
     written = with_dates(text, days)
     return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
 
@@ -204,20 +202,18 @@ def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: Memory
 def _context(candidate: MemoryCandidate) -> list[str]:
     """What the statement leans on: the sentence before it, or the request that named "that file" in the turn before."""
     spoken = sorted((one.seen.clause.number, one.seen.clause.text) for one in (*candidate.core, *candidate.support))
-    first, opening = spoken[0]
-    if first and anywhere("leans", candidate.turn.language).match(opening):
-        return _quoted("Said about", [candidate.turn.seen[first - 1]])
-    points = any(anywhere("points-at", candidate.turn.language).search(text) for _, text in spoken)
-    is_request = candidate.earlier and not any(one.meanings & _STATES or one.dates for one in candidate.earlier.seen)
-    return _quoted("Said about", candidate.earlier.seen) if candidate.earlier and points and is_request else []
+    (first, opening), language = spoken[0], candidate.turn.language
+    leans = candidate.alone and candidate.type in EXPLAINED and anywhere("leans", language).match(opening)
+    if first and leans:
+        return _quoted([candidate.turn.seen[first - 1]])
+    points = any(anywhere("points-at", language).search(text) for _, text in spoken)
+    return _quoted(candidate.earlier.seen) if candidate.earlier and points else []
 
 
-def _quoted(heading: str, seen: Sequence[Seen]) -> list[str]:
+def _quoted(seen: Sequence[Seen]) -> list[str]:
     text = " ".join(one.clause.text for one in seen)
-    unfit = any(one.meanings & _NO_CONTEXT for one in seen) or holds_secret(text)
-    if not text or unfit or len(text.split()) > MAX_CONTEXT_WORDS:
-        return []
-    return [f"{heading}: “{cut_at_word(text, MAX_CONTEXT)}”"]
+    is_fit = len(text.split()) <= MAX_CONTEXT_WORDS and not holds_secret(text)
+    return [f"Said about: “{cut_at_word(text, MAX_CONTEXT)}”"] if is_fit else []
 
 
 def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
@@ -228,8 +224,9 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
         paragraphs.append("**How to apply:** " + " ".join(parts.apply))
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
         paragraphs.append(IN_OWN_WORDS)
-    if updates:
-        paragraphs.append(f"{BEFORE} {cut_at_word(updates.description or updates.body, MAX_CONTEXT)}")
+    told = sentences_of(updates.description or updates.body, STOPS) if updates else []
+    if len(told) == 1:  # of several, the store sees which one holds no longer
+        paragraphs.append(f"{BEFORE} {cut_at_word(told[0], MAX_CONTEXT)}")
     return cut_at_word("\n\n".join(paragraphs), MAX_BODY)
 
 

@@ -11,12 +11,20 @@ from dataclasses import replace
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
-from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
+from memdir.model.builtin.extract.same_memory import (
+    RULE_STEMS,
+    Shelf,
+    of_one_thing,
+    restated,
+    subject_and_values,
+)
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import stems
+from memdir.text.nearness import is_opposite
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.phrases import anywhere
+from memdir.text.sentences import sentences_of
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"
 WHERE_IN_CODE = re.compile(
@@ -31,12 +39,12 @@ LOG_LINE = re.compile(
 )
 MIN_TOPICS = 2  # of what stands beside a secret: "always use it" says nothing without it
 KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
-INSTRUCTED_SHARE = 0.5  # of a candidate's topic that the instruction file already has
+INSTRUCTED_SHARE = 0.6  # of a candidate's topic that the instruction file already has
 
 
 def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
-    core = tuple(one for one in candidate.core if candidate.granted or _stands(candidate, one))
+    core = tuple(one for one in candidate.core if candidate.adopted or _stands(candidate, one))
     support = tuple(one for one in candidate.support if _is_safe(one))
     is_bare = all(one.seen.wish and announces(one.seen.clause.text, one.seen.wish) for one in core)
     is_rule = candidate.type in ("user", "feedback")
@@ -91,17 +99,30 @@ def _is_safe(one: Scored) -> bool:
 
 
 def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
-    """Whether the instruction file or a memory says it already."""
-    topic = {stem for one in candidate.core for stem in stems(one.seen.clause.sentence)}
-    share = len(topic & shelf.instructions) / len(topic) if topic else 0.0
-    said = " ".join(one.clause.text for one in candidate.turn.seen)
-    if share >= INSTRUCTED_SHARE or (share > 0 and anywhere("instruction-file").search(said)):
+    """Whether a sentence of the instruction file or of a memory says it already."""
+    said = " ".join(one.seen.clause.sentence for one in candidate.core)
+    topic = frozenset(stems(said))
+    rest = topic - RULE_STEMS
+    share = max((_said_by(text, said, rest) for text in shelf.instructions), default=0.0)
+    least = KNOWN_SHARE if any(one.seen.wish for one in candidate.core) else INSTRUCTED_SHARE
+    turn = " ".join(one.clause.text for one in candidate.turn.seen)
+    if share >= least or (share > 0 and anywhere("instruction-file").search(turn)):
         return True
     if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core) or restated(candidate, shelf):
         return False
-    rest = topic - RULE_STEMS
-    same = [shelf.topics[number] for number in of_one_thing(candidate, shelf, frozenset(rest))]
-    return any(rest and len(rest & known) >= KNOWN_SHARE * len(rest) for known in same)
+    values = subject_and_values(said)[1]
+    same = [shelf.memories[number] for number in of_one_thing(candidate, shelf, rest)]
+    return any(
+        _said_by(text, said, rest) >= KNOWN_SHARE and values <= subject_and_values(text)[1]
+        for memory in same
+        for text in sentences_of(f"{memory.description}\n{memory.body}")
+    )
+
+
+def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
+    """How much of a topic a sentence has that does not deny what was said."""
+    shared = len(topic.intersection(stems(text))) / len(topic) if topic else 0.0
+    return 0.0 if shared and is_opposite(text, said) else shared
 
 
 def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:

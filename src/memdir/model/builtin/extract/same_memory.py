@@ -16,6 +16,7 @@ from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.text.language import fold, language, stems, tokens
 from memdir.text.phrases import anywhere, at_end, cues
+from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
@@ -42,7 +43,7 @@ class Shelf:
     topics: tuple[frozenset[str], ...]
     headlines: tuple[frozenset[str], ...]
     weights: Mapping[str, float]
-    instructions: frozenset[str]
+    instructions: tuple[str, ...]  # sentence by sentence
 
     def shared(self, topic: frozenset[str], number: int) -> float:
         """How much of a memory's topic a text shares, telling stems counting more."""
@@ -70,7 +71,7 @@ def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[st
     weights = {
         stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(count) / total) for stem, count in holders.items()
     }
-    return Shelf(tuple(existing), topics, headlines, weights, frozenset(stems(instructions)))
+    return Shelf(tuple(existing), topics, headlines, weights, tuple(sentences_of(instructions)))
 
 
 def best_match(

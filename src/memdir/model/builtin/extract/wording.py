@@ -17,17 +17,21 @@ MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its ow
 MIN_RULE_LETTERS = 12  # the same where words are not set apart
 
 # Secrets as people say them, "the password is ...": the store's scanner knows how they are written.
-_HIDDEN_WORDS = (
-    r"pass(?:word|wort|phrase|code)?|pwd|pw|secret|token|api[ _-]?key|key|pin|tan|credential\w*|kennwort|senha"
-    r"|contraseña|clave|mot de passe|hasło|пароль|wachtwoord|密码|口令|パスワード|비밀번호"
+_PASSWORDS = (
+    r"pass(?:word|wort|phrase|code)|pwd|pw|api[ _-]?key|credential\w*|kennwort|senha|contraseña|mot de passe|hasło"
+    r"|пароль|wachtwoord|密码|口令|パスワード|비밀번호"
 )
-_SAYS = r"(?:is|=|:|lautet|ist|est|es|é|это|是|は)"
+_KEYS = r"pass|secret|token|key|pin|tan|clave"  # words of other things, too: the key metric, the primary key
+_OF = r"(?:\s+(?:code|number|here|now))?(?:\s+(?:for|of|to|on|für|vom?|zum?|del?|du|d[ao]|van)\s[^.\n]{1,24}?)?"
+_SAYS = r"\s*(?:is|=|:|lautet|ist|est|es|é|это|是|は)\s*[\"'`]?"
 _NAMED = re.compile(
-    rf"(?<!\w)(?:{_HIDDEN_WORDS})(?!\w)[^.\n]{{0,24}}?{_SAYS}\s*[\"'`]?(?=\S*[\d!@#$%^&*_-])(\S{{4,}})", re.IGNORECASE
+    rf"(?<!\w)(?:(?:{_PASSWORDS})(?!\w)[^.\n]{{0,24}}?{_SAYS}(?=\S*[\d!@#$%^&*_-])"
+    rf"|(?:{_KEYS})(?!\w){_OF}{_SAYS}(?=\S*[\d!@#$%^&*]))\S{{4,}}",
+    re.IGNORECASE,
 )
 _TANGLE = r"[\w!@#$%^&*+-]"
 _BESIDE = re.compile(
-    rf"(?<!\w)(?:{_HIDDEN_WORDS})\s+[\"'`]?((?={_TANGLE}*\d)(?={_TANGLE}*[A-Za-z]){_TANGLE}{{6,}})", re.IGNORECASE
+    rf"(?<!\w)(?:{_PASSWORDS}|{_KEYS})\s+[\"'`]?((?={_TANGLE}*\d)(?={_TANGLE}*[A-Za-z]){_TANGLE}{{6,}})", re.IGNORECASE
 )
 
 
