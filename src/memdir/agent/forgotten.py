@@ -79,8 +79,7 @@ class _Told:
     @cached_property
     def words(self) -> frozenset[str]:
         """Its terms that are no figure, weekday or month."""
-        words = self.sentence.terms - _calendar()
-        return frozenset(term for term in words if not any(char.isdigit() for char in term))
+        return frozenset(term for term in self.sentence.terms - _calendar() if not any(map(str.isdigit, term)))
 
     @property
     def is_off(self) -> bool:
@@ -161,9 +160,8 @@ class Forgotten:
             return True
         near = [(told.nearness(one) - one.doubt, one) for one in self._said_here.like(told)]
         if len(told.words) < TELLING:
-            return told.words != told.sentence.terms or any(
-                told.sentence.terms <= one.sentence.terms for _, one in near
-            )
+            terms = told.sentence.terms
+            return told.words != terms or any(terms <= one.sentence.terms for _, one in near)
         if not any(score >= STANDS and not is_opposite(one.text, claim) for score, one in near):
             return False
         parts = [_Told(part) for part in parts_of(claim)]
@@ -250,9 +248,8 @@ class Forgotten:
 
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
         """What stands here and differs from it in nothing but figures and days, or tells of a change from it."""
-        words = claim.words
         for one in self._standing.like(claim):
-            is_other_value = words and words != claim.sentence.terms and words == one.words
+            is_other_value = claim.words and claim.words != claim.sentence.terms and claim.words == one.words
             if is_other_value or self._is_named_by(claim, one):
                 yield one
 

@@ -47,9 +47,8 @@ class Sentence:
 
     @cached_property
     def _direction(self) -> list[float]:
-        found = _table().question_sum(self._all)
-        total = found.values() if found else []
-        norm = math.sqrt(sum(map(mul, total, total)))
+        total = found.values() if (found := _table().question_sum(self._all)) else []
+        norm = math.hypot(*total)
         return [number / norm for number in total] if norm else []
 
     def nearness(self, other: Sentence, *, is_translated: bool) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
 from operator import mul
@@ -48,18 +48,12 @@ class Note:
         self.body_words = _content(body)
         self.words = list(dict.fromkeys([*self.name_words, *self.description_words, *self.body_words]))[:MAX_WORDS]
         self.stems = frozenset(map(stem, self.words))
-
-    @cached_property
-    def claim(self) -> str:
-        return self.body if self.repeats(self.description) else f"{self.description}. {self.body}"
-
-    @cached_property
-    def claim_words(self) -> list[str]:
-        return _content(self.claim)[:MAX_WORDS]
-
-    @cached_property
-    def told(self) -> list[str]:
-        return [word.casefold() for word in _RUN.findall(self.claim[:MAX_CLAIM])][:MAX_TOLD]
+        claim = body if self.repeats(description) else f"{description}. {body}"
+        self.claim_words = _content(claim)[:MAX_WORDS]
+        self.told = [word.casefold() for word in _RUN.findall(claim[:MAX_CLAIM])][:MAX_TOLD]
+        self.all_words = list(
+            dict.fromkeys([*self.name_words, *self.description_words, *self.words, *self.claim_words])
+        )
 
     def repeats(self, claim: str) -> bool:
         """Whether a sentence of its body is this claim, word by word."""
@@ -74,11 +68,6 @@ class Note:
     def title(self) -> frozenset[str]:
         """What its name names, but for figures."""
         return frozenset(map(stem, (word for word in self.name_words if not word.isdigit()))) - _wording()
-
-    @property
-    def all_words(self) -> list[str]:
-        """Each word once that is held against another's."""
-        return list(dict.fromkeys([*self.name_words, *self.description_words, *self.words, *self.claim_words]))
 
     @cached_property
     def figures(self) -> frozenset[str]:
@@ -126,7 +115,8 @@ def telling(note: Note) -> dict[str, float]:
 
 def _shared(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
     """How much both say, wherever they say it."""
-    mine, back = telling(older), _turned(near)
+    mine = telling(older)
+    back = {other: {word: row[other] for word, row in near.items()} for other in newer.all_words}
     names = _covered(near, older.name_words, newer.name_words), _covered(back, newer.name_words, older.name_words)
     return {
         "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
@@ -257,45 +247,26 @@ def _direction(word: str) -> array[int]:
 
 
 def _nearness(mine: Sequence[str], theirs: Sequence[str]) -> Nearness:
-    """How near each word of the one is to each of the other: 1 for the same stem."""
-    stems: dict[str, list[str]] = {}
-    families: dict[str, list[str]] = {}
-    for word in theirs:
-        stems.setdefault(stem(word), []).append(word)
-        families.setdefault(_family(word), []).append(word)
-    families.pop("", None)
-    near = {word: dict(zip(theirs, row, strict=True)) for word, row in zip(mine, _products(mine, theirs), strict=True)}
-    for word, row in near.items():
-        row.update((other, max(FAMILY, row[other])) for other in families.get(_family(word), ()))
-        row.update(dict.fromkeys(stems.get(stem(word), ()), 1.0))
-    return near
-
-
-def _products(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[list[float]]:
-    """The products of directions, none below 0: those with all words of the other are lanes of one large integer."""
-    shift = _integer(array("I", [SHIFT] * len(theirs)))
+    """How near each word of the one is to each of the other: 1 for the same stem. The products of a word's direction
+    with all of the other's are lanes of one large integer: ten times quicker than one by one."""
+    shift = int.from_bytes(array("I", [SHIFT] * len(theirs)), "little")
     packed = memoryview(b"".join(map(_direction, theirs))).cast("I")
-    columns = [_integer(packed[at::DIMENSIONS]) - shift for at in range(DIMENSIONS)]
+    columns = [int.from_bytes(packed[at::DIMENSIONS], "little") - shift for at in range(DIMENSIONS)]
+    roots, unit = [*map(stem, theirs)], ONE * ONE
+    near: Nearness = {}
     for word in mine:
-        numbers = [number - SHIFT for number in _direction(word)]
-        lanes = sum(map(mul, numbers, columns)) + shift
-        found = memoryview(lanes.to_bytes(4 * len(theirs), "little")).cast("I")
-        yield [(lane - SHIFT) / (ONE * ONE) if lane > SHIFT else 0.0 for lane in found]
-
-
-def _integer(lanes: array[int] | memoryview[int]) -> int:
-    return int.from_bytes(lanes.tobytes(), "little")
-
-
-def _family(word: str) -> str:
-    """By what a long word is known to be of a family."""
-    return word[:ALIKE_LETTERS] if len(word) > ALIKE_LETTERS else ""
-
-
-def _turned(near: Nearness) -> Nearness:
-    """The same from the other side."""
-    others = next(iter(near.values()), {})
-    return {other: {word: row[other] for word, row in near.items()} for other in others}
+        lanes = sum(map(mul, [number - SHIFT for number in _direction(word)], columns)) + shift
+        products = memoryview(lanes.to_bytes(4 * len(theirs), "little")).cast("I")
+        row = near[word] = dict(
+            zip(theirs, [(lane - SHIFT) / unit if lane > SHIFT else 0.0 for lane in products], strict=True)
+        )
+        begun, root = word[:ALIKE_LETTERS], stem(word)
+        for other, its_root in zip(theirs, roots, strict=True):
+            if its_root == root:
+                row[other] = 1.0
+            elif other.startswith(begun) and min(len(word), len(other)) > ALIKE_LETTERS:
+                row[other] = max(FAMILY, row[other])
+    return near
 
 
 def _covered(near: Nearness, mine: Sequence[str], theirs: Sequence[str]) -> float:
