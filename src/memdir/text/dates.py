@@ -214,9 +214,7 @@ def _is_no_day(phrase: _Phrase) -> bool:
     if not figures or phrase.language in EAST:
         return False
     is_day_first = phrase.language != "en" or _EXPIRES.search(phrase.before)
-    if int(figures[1] or 0) >= phrase.today.year % 100 and is_day_first:
-        return True
-    return not phrase.is_led
+    return not phrase.is_led or bool(is_day_first and int(figures[1] or 0) >= phrase.today.year % 100)
 
 
 def _day_of_month(phrase: _Phrase) -> DateSpan | None:

@@ -83,8 +83,7 @@ def tells_past(before: str, after: str, language: str) -> bool:
 
 def _told_past(text: str, language: str) -> re.Match[str] | None:
     now = {found.end() for found in anywhere("own-tells-now", language).finditer(text)}  # "we are closed"
-    found = anywhere("own-tells-past", language).finditer(text)
-    return next((one for one in found if one.end() not in now), None)
+    return next((one for one in anywhere("own-tells-past", language).finditer(text) if one.end() not in now), None)
 
 
 def one_day_each(sentence: str, spans: Iterable[DateSpan], *, is_rule: bool = False) -> list[DateSpan]:
@@ -107,7 +106,7 @@ class _DayInSentence:
     def is_one_day(self, *, is_rule: bool) -> bool:
         if self.span.symbols == "W" and any(map(self._is_beside, self.others)):
             return False
-        if self.is_bound:
+        if self.is_bound and not self.is_doubtful:
             return True
         is_open = self.span.kind in _OPEN and _NAMES_ITSELF.isdisjoint(self.span.symbols)
         if self.is_doubtful or self.is_every:
@@ -137,11 +136,15 @@ class _DayInSentence:
 
     @property
     def is_doubtful(self) -> bool:
-        """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
-        is_next = self.span.kind == "weekday" and "X" in self.span.symbols
-        is_bare = self.span.symbols == "W" and self.language == "en"
-        is_told = is_bare and _MAYBE_PAST.match(self.lead + self.sentence[self.span.start :])
-        return self.span.vague and bool(is_next or is_told or self.span.kind in ("month day", "absolute"))
+        """El próximo viernes, of this week or the next; è chiuso da lunedì; the storm of 4 May, said on the sixth."""
+        if self.span.symbols == "W" and self.language == "en":
+            is_either = not self.is_led and _MAYBE_PAST.match(self.lead + self.sentence[self.span.start :])
+        elif self.span.symbols == "W":
+            is_either = len(self.lead.split()) > 2 and at_end("since-or-from", self.language).search(self.lead)
+        else:
+            is_next = self.span.kind == "weekday" and "X" in self.span.symbols
+            is_either = is_next or self.span.kind in ("month day", "absolute")
+        return self.span.vague and bool(is_either)
 
     @property
     def is_every(self) -> bool:
