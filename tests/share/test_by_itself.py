@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -216,3 +217,29 @@ def test_whoever_watches_goes_on_while_another_sync_is_under_way(
     with locked(memory.place.team_lock, wait_seconds=1.0), pytest.raises(KeyboardInterrupt):
         watch(Context(), memory)
     assert len(told) == 2
+
+
+def test_an_interrupt_that_python_drops_ends_whoever_watches_all_the_same() -> None:
+    # As it is with one that comes while an object is let go: what is raised there reaches nobody.
+    program = """
+import os, signal, time
+from types import SimpleNamespace
+from memdir.team.commands import _watch
+
+class LetGo:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+
+def wait(revision):
+    LetGo()
+    print("waits", flush=True)
+    time.sleep(20)
+    os._exit(1)
+
+sync = SimpleNamespace(remote=SimpleNamespace(wait=wait), status=lambda: (None, SimpleNamespace(revision="")))
+_watch(None, SimpleNamespace(team_sync=lambda: sync))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout == "waits\n" and "Exception ignored" in ended.stderr
+    assert ended.stderr.rstrip().endswith("KeyboardInterrupt") and ended.returncode != 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -300,23 +301,39 @@ def _noted_ns(place: Place) -> int:
 
 
 def _watch(context: Any, memory: MemDir) -> None:
-    """Sync again whenever the remote has something new, or now and then where it cannot tell."""
-    while True:
-        sync = memory.team_sync()
-        wait = getattr(sync.remote, "wait", None)
-        try:
-            if wait is None:
-                time.sleep(WATCH_SECONDS)
-            elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
-                continue
-            sync.remote.close()
-            report = sync.run()
-        except (RemoteError, LockBusy) as error:
-            context.note(str(error))
+    """Sync again whenever the remote has something new, or now and then where it cannot tell, until Ctrl-C."""
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        while True:
+            _wait_and_sync(context, memory)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(*_: object) -> None:
+    """Told again each second until it is heard: Python drops what is raised while it lets go of an object."""
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    raise KeyboardInterrupt
+
+
+def _wait_and_sync(context: Any, memory: MemDir) -> None:
+    sync = memory.team_sync()
+    wait = getattr(sync.remote, "wait", None)
+    try:
+        if wait is None:
             time.sleep(WATCH_SECONDS)
-            continue
-        if report.has_changed or report.sent or report.sent_deletions:
-            _tell_report(report, context)
+        elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
+            return
+        sync.remote.close()
+        report = sync.run()
+    except (RemoteError, LockBusy) as error:
+        context.note(str(error))
+        time.sleep(WATCH_SECONDS)
+        return
+    if report.has_changed or report.sent or report.sent_deletions:
+        _tell_report(report, context)
 
 
 def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
