@@ -223,8 +223,10 @@ def test_an_interrupt_that_python_drops_ends_whoever_watches_all_the_same() -> N
     # As it is with one that comes while an object is let go: what is raised there reaches nobody.
     program = """
 import os, signal, time
-from types import SimpleNamespace
-from memdir.team.commands import _watch
+from contextlib import nullcontext
+from types import SimpleNamespace as Some
+from memdir.share.sync import SyncReport
+from memdir.team.commands import SyncCommand
 
 class LetGo:
     def __del__(self):
@@ -234,11 +236,14 @@ class LetGo:
 def wait(revision):
     LetGo()
     print("waits", flush=True)
-    time.sleep(20)
+    time.sleep(30)
     os._exit(1)
 
-sync = SimpleNamespace(remote=SimpleNamespace(wait=wait), status=lambda: (None, SimpleNamespace(revision="")))
-_watch(None, SimpleNamespace(team_sync=lambda: sync))
+sync = Some(remote=Some(wait=wait), status=lambda: (None, Some(revision="")))
+memory = Some(syncs=True, sync=lambda **_: SyncReport("folder"), team_sync=lambda: sync)
+context = Some(start=lambda: memory, progress=lambda text: nullcontext(), print_json=lambda told: 0)
+options = Some(resolve=None, later=False, status=False, dry_run=False, json=True, watch=True)
+SyncCommand().run(options, context)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout == "waits\n" and "Exception ignored" in ended.stderr

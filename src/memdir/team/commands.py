@@ -73,7 +73,7 @@ class Share:
     """Hand a memory of this project to the team: it moves into `team/`, and with the next sync everybody has it. Not
     one about a person, and none that holds a secret."""
 
-    EXAMPLES = ("memdir share project_freeze.md", "memdir share freeze deploy")
+    EXAMPLES: tuple[str, ...] = ("memdir share project_freeze.md", "memdir share freeze deploy")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
@@ -83,14 +83,11 @@ class Share:
         return _tell_files(options, context, memory.share_all(options.memories), "Shared")
 
 
-class Unshare:
+class Unshare(Share):
     """Take a memory back from the team into this project's own: with the next sync it is gone for the others. What a
     teammate wrote stays marked as from the team."""
 
     EXAMPLES = ("memdir unshare project_freeze.md",)
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
@@ -273,6 +270,7 @@ class SyncCommand:
         else:
             _tell_report(report, context, is_dry=options.dry_run)
         if options.watch and not options.dry_run:
+            signal.signal(signal.SIGINT, _interrupt)
             _watch(context, memory)
         return RemoteError.exit_code if report.problem else 0
 
@@ -301,39 +299,30 @@ def _noted_ns(place: Place) -> int:
 
 
 def _watch(context: Any, memory: MemDir) -> None:
-    """Sync again whenever the remote has something new, or now and then where it cannot tell, until Ctrl-C."""
-    before = signal.signal(signal.SIGINT, _interrupt)
-    try:
-        while True:
-            _wait_and_sync(context, memory)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGINT, before)
+    """Sync again whenever the remote has something new, or now and then where it cannot tell."""
+    while True:
+        sync = memory.team_sync()
+        wait = getattr(sync.remote, "wait", None)
+        try:
+            if wait is None:
+                time.sleep(WATCH_SECONDS)
+            elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
+                continue
+            sync.remote.close()
+            report = sync.run()
+        except (RemoteError, LockBusy) as error:
+            context.note(str(error))
+            time.sleep(WATCH_SECONDS)
+            continue
+        if report.has_changed or report.sent or report.sent_deletions:
+            _tell_report(report, context)
 
 
 def _interrupt(*_: object) -> None:
-    """Told again each second until it is heard: Python drops what is raised while it lets go of an object."""
+    """Ctrl-C, once more after a while unless that was the end: Python drops what is raised while it frees an object."""
     signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    signal.alarm(5)
     raise KeyboardInterrupt
-
-
-def _wait_and_sync(context: Any, memory: MemDir) -> None:
-    sync = memory.team_sync()
-    wait = getattr(sync.remote, "wait", None)
-    try:
-        if wait is None:
-            time.sleep(WATCH_SECONDS)
-        elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
-            return
-        sync.remote.close()
-        report = sync.run()
-    except (RemoteError, LockBusy) as error:
-        context.note(str(error))
-        time.sleep(WATCH_SECONDS)
-        return
-    if report.has_changed or report.sent or report.sent_deletions:
-        _tell_report(report, context)
 
 
 def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
