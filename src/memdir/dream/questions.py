@@ -109,8 +109,8 @@ class Questions:
             times = [self._store.read_with_time(key)[1] or 0 for key in keys]
             if older is None or newer is None:
                 raise MemoryNotFound(f"{keys[0]} or {keys[1]} is gone", remedy="Look again: memdir review")
-            seconds = (times[0] / 1e9, times[1] / 1e9)
-            data = joined((keys[0], older, seconds[0]), (keys[1], newer, seconds[1]), is_update=answer == "replace")
+            pages = (keys[0], older, times[0] / 1e9), (keys[1], newer, times[1] / 1e9)
+            data = joined(*pages, is_update=answer == "replace")
             if data is None:
                 raise BadMemoryFile(
                     f"{keys[0]} and {keys[1]} cannot become one: a field, a pin or a layout is in the way",
@@ -147,9 +147,8 @@ class Questions:
         return found, {name: texts for name, texts in pairs if isinstance(name, str) and isinstance(texts, str)}
 
     def _write(self, questions: Iterable[OpenQuestion], closed: dict[str, str]) -> None:
-        kept = dict(list(closed.items())[-MAX_CLOSED:])
         make_folder(self._store.place.state)
-        state = {"open": [asdict(one) for one in questions], "closed": kept}
+        state = {"open": [asdict(one) for one in questions], "closed": dict(list(closed.items())[-MAX_CLOSED:])}
         write_bytes_atomic(self._path, f"{encode(state)}\n".encode())
 
 
