@@ -76,6 +76,11 @@ class _Told:
     def __post_init__(self) -> None:
         self.sentence, self.tongue = Sentence(self.text), tongue_of(self.text)
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its terms that are no figure, weekday or month."""
+        return frozenset(term for term in self.sentence.terms - _calendar() if not any(map(str.isdigit, term)))
+
     @property
     def is_off(self) -> bool:
         return self.heard is not None and self.heard.is_off
@@ -154,10 +159,9 @@ class Forgotten:
         if not told.sentence.terms or claim in self._living:
             return True
         near = [(told.nearness(one) - one.doubt, one) for one in self._said_here.like(told)]
-        if len(_words(told)) < TELLING:
-            return _words(told) != told.sentence.terms or any(
-                told.sentence.terms <= one.sentence.terms for _, one in near
-            )
+        if len(told.words) < TELLING:
+            terms = told.sentence.terms
+            return told.words != terms or any(terms <= one.sentence.terms for _, one in near)
         if not any(score >= STANDS and not is_opposite(one.text, claim) for score, one in near):
             return False
         parts = [_Told(part) for part in parts_of(claim)]
@@ -244,9 +248,8 @@ class Forgotten:
 
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
         """What stands here and differs from it in nothing but figures and days, or tells of a change from it."""
-        words = _words(claim)
         for one in self._standing.like(claim):
-            is_other_value = words and words != claim.sentence.terms and words == _words(one)
+            is_other_value = claim.words and claim.words != claim.sentence.terms and claim.words == one.words
             if is_other_value or self._is_named_by(claim, one):
                 yield one
 
@@ -327,12 +330,6 @@ def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
 
 def _plain(text: str) -> str:
     return " ".join("".join(char if char.isalnum() else " " for char in text.casefold()).split())
-
-
-def _words(told: _Told) -> frozenset[str]:
-    """The terms of a sentence that are no figure, weekday or month."""
-    words = told.sentence.terms - _calendar()
-    return frozenset(term for term in words if not any(char.isdigit() for char in term))
 
 
 @cache

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
+from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import Table, open_table
@@ -33,19 +34,22 @@ def _table() -> Table:
 
 
 class Sentence:
-    """Some words, ready to be compared."""
-
-    __slots__ = ("_direction", "terms", "text", "things")
+    """Some words, ready to be compared; most are only ever looked up by their terms."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        words = split_words(text)
-        self.terms = frozenset(stem(word) for word in words if _is_content(word))
-        self.things = things_in(text)
-        found = _table().question_sum(words)
-        total = found.values() if found else []
-        norm = math.sqrt(sum(number * number for number in total))
-        self._direction = [number / norm for number in total] if norm else []
+        self._all = split_words(text)
+        self.terms = frozenset(stem(word) for word in self._all if _is_content(word))
+
+    @cached_property
+    def things(self) -> frozenset[int]:
+        return things_in(self.text)
+
+    @cached_property
+    def _direction(self) -> list[float]:
+        total = found.values() if (found := _table().question_sum(self._all)) else []
+        norm = math.hypot(*total)
+        return [number / norm for number in total] if norm else []
 
     def nearness(self, other: Sentence, *, is_translated: bool) -> float:
         """How much of this the other says; between languages only the meaning can tell."""
@@ -58,7 +62,7 @@ class Sentence:
 
     def meaning(self, other: Sentence) -> float:
         """How near the two are by what their words mean alone."""
-        return sum(map(float.__mul__, self._direction, other._direction))
+        return float(sum(map(mul, self._direction, other._direction)))
 
 
 def parts_of(text: str) -> list[str]:
@@ -126,7 +130,7 @@ def things_in(text: str) -> frozenset[int]:
         for length in range(2, len(word) + 1):
             found.update(stems.get(word[:length], ()))
     folded = text.casefold()
-    if any(map(is_unspaced, folded)):
+    if not folded.isascii() and any(map(is_unspaced, folded)):
         found.update(number for phrase, number in unspaced if phrase in folded)
     return frozenset(found)
 

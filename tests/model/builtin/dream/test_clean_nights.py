@@ -10,6 +10,7 @@ import pytest
 from memdir.model.builtin.dream import Night, NightFile, plan_night
 from memdir.model.builtin.dream.memory_page import tokens
 from memdir.model.builtin.dream.night import Doubt, Plan
+from memdir.model.builtin.dream.pair_features import Note, compared
 from memdir.model.builtin.dream.testimony import title_of
 from memdir.model.builtin.dream_job import _told
 from memdir.store.topic import Topic
@@ -114,3 +115,18 @@ def test_files_that_are_alike_are_one_line_of_what_was_left_alone() -> None:
 def test_what_was_said_gets_a_name_without_its_speaker_and_without_half_a_bracket() -> None:
     said = "Dario: DataHub will be read-only 2025-12-10 08:00-12:00 (upgrade of the cluster)"
     assert title_of(said) == "DataHub will be read-only 2025-12-10 08:00-12:00"
+
+
+def test_a_night_holds_the_same_two_memories_against_each_other_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def count(older: Note, newer: Note) -> dict[str, float]:
+        seen.append((older.text, newer.text))
+        return compared(older, newer)
+
+    monkeypatch.setattr("memdir.model.builtin.dream.pair_judge.compared", count)
+    bodies = [f"The gateway of {place} answers the billing service." for place in ("Porto", "Lagos", "Osaka", "Turin")]
+    files = [NightFile(f"m{at}.md", memory(f"gateway {at}", body, body), NEW) for at, body in enumerate(bodies)]
+    plan_night(Night(tuple(files), (), NOW))
+    assert seen
+    assert len(seen) == len(set(seen))

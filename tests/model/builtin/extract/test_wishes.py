@@ -205,3 +205,31 @@ def test_a_list_of_errands_behind_one_to_be_remembered_is_not_told() -> None:
 def test_a_memory_begins_with_what_is_to_be_kept(said: str, kept: str) -> None:
     draft = only(f"u: {said}\na: OK.")
     assert (draft.name, draft.description, draft.body.split(".\n")[0].rstrip(".")) == (kept, kept, kept)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "remember that for this project we use pnpm",
+        "From now on use ruff for this repo",
+        "Remember that if you change the schema you have to regenerate the client",
+        "remember that either Ana or Bob must approve releases",
+        "remember that I might be late on Mondays",
+        "remember that I take my meds at lunch",
+        "remember that the spare badge is in the kitchen",
+        "remember this: the retro is every other Tuesday",
+        "remember it: no deploys on Fridays",
+        "Remember me as Sam",
+        "remember that we stopped using Redis",
+        "remember if the build is red nobody merges",
+        "stop running the slow tests on every change",
+        "Always pin the versions, otherwise the build fails",
+        "you should always run `make fmt` before committing, otherwise CI fails",
+    ],
+)
+def test_no_single_word_behind_a_wish_or_in_its_reason_silences_it(said: str) -> None:
+    assert len(drafts(f"u: {said}\na: OK.")) == 1
+
+
+def test_a_jest_is_no_wish() -> None:
+    assert drafts("u: remember is the name of the function, not an order, haha\na: Ha.") == ()

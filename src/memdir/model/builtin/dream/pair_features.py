@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
@@ -15,7 +16,7 @@ from operator import mul
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.memory_page import flat
 from memdir.text.body_text import split
-from memdir.text.embedding import open_table
+from memdir.text.embedding import DIMENSIONS, open_table
 from memdir.text.stems import STOP_WORDS, stem, stop_words
 from memdir.text.words import split_words, strip_accents
 
@@ -24,12 +25,15 @@ MAX_WORDS = 60  # of a note that are compared: what it is about stands at its be
 LEAST_WORDS, LEAST_SHARED = 3, 2  # telling words of a note, and of two together: with less nothing is certain
 MAX_CLAIM, MAX_TOLD = 400, 40  # characters and words, small ones too, in which it says what it claims
 NEAR = 0.45  # a word as near to another as this says something of the same
-ALIKE_LETTERS = 5  # two long words that begin alike are of one family
+ALIKE_LETTERS, FAMILY = 5, 0.8  # two long words that begin alike are of one family, and so near
+ONE, SHIFT = 1 << 15, 1 << 31  # the length of a direction, and what keeps a lane of products from being negative
 RARE, COMMON, COMMONNESS = 1.6, 0.15, 30.0  # what a word weighs that nobody knows, that everybody uses, and the slope
 FIGURE = 1.2  # what a number weighs
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _LABEL = re.compile(r"\b(?:[b-df-hj-npqruvwxz]|\d[\w.]*)\b|(?<=[a-z])\d+\b", re.IGNORECASE)  # freezer B, bed 12, v2
+
+Nearness = dict[str, dict[str, float]]  # of each word of the one note to each of the other
 
 
 class Note:
@@ -47,6 +51,9 @@ class Note:
         claim = body if self.repeats(description) else f"{description}. {body}"
         self.claim_words = _content(claim)[:MAX_WORDS]
         self.told = [word.casefold() for word in _RUN.findall(claim[:MAX_CLAIM])][:MAX_TOLD]
+        self.all_words = list(
+            dict.fromkeys([*self.name_words, *self.description_words, *self.words, *self.claim_words])
+        )
 
     def repeats(self, claim: str) -> bool:
         """Whether a sentence of its body is this claim, word by word."""
@@ -69,8 +76,9 @@ class Note:
 
 def compared(older: Note, newer: Note) -> dict[str, float]:
     """Everything that is observed about two notes."""
+    near = _nearness(older.all_words, newer.all_words)
     found = {"same type": float(older.kind == newer.kind)}
-    return found | _shared(older, newer) | _left_over(older, newer) | _swapped(older, newer)
+    return found | _shared(older, newer, near) | _left_over(older, newer) | _swapped(older, newer, near)
 
 
 def may_be_certain(older: Note, newer: Note) -> bool:
@@ -105,19 +113,20 @@ def telling(note: Note) -> dict[str, float]:
     return {stem(word): _weight(word) for word in note.words if stem(word) not in _wording()}
 
 
-def _shared(older: Note, newer: Note) -> dict[str, float]:
+def _shared(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
     """How much both say, wherever they say it."""
     mine = telling(older)
-    names = _covered(older.name_words, newer.name_words), _covered(newer.name_words, older.name_words)
+    back = {other: {word: row[other] for word, row in near.items()} for other in newer.all_words}
+    names = _covered(near, older.name_words, newer.name_words), _covered(back, newer.name_words, older.name_words)
     return {
         "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
-        "covered": min(_covered(older.words, newer.words), _covered(newer.words, older.words)),
+        "covered": min(_covered(near, older.words, newer.words), _covered(back, newer.words, older.words)),
         "covered name": min(names),
         "covered name older": names[0],
         "covered claim": min(
-            _covered(older.claim_words, newer.claim_words), _covered(newer.claim_words, older.claim_words)
+            _covered(near, older.claim_words, newer.claim_words), _covered(back, newer.claim_words, older.claim_words)
         ),
-        "name said by older": _covered(newer.name_words, older.words),
+        "name said by older": _covered(back, newer.name_words, older.words),
         "names equal": float(older.name_words == newer.name_words),
     }
 
@@ -141,7 +150,7 @@ def _left_over(older: Note, newer: Note) -> dict[str, float]:
     }
 
 
-def _swapped(older: Note, newer: Note) -> dict[str, float]:
+def _swapped(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
     """What stands in the one where the other has something else, in a frame that is the same."""
     name = _Swaps(older.name_words, newer.name_words)
     description = _Swaps(older.description_words, newer.description_words)
@@ -155,10 +164,10 @@ def _swapped(older: Note, newer: Note) -> dict[str, float]:
     return {
         "frame name": name.frame,
         "swapped name": min(3.0, len(name.words)),
-        "swapped near name": min(3.0, sum(_near(one, two) for one, two, _ in name.words)),
+        "swapped near name": min(3.0, sum(near[one][two] for one, two, _ in name.words)),
         "swapped first name": min(3.0, sum(leads for *_, leads in name.words)),
         "frame description": description.frame,
-        "swapped near description": min(3.0, sum(_near(one, two) for one, two, _ in description.words)),
+        "swapped near description": min(3.0, sum(near[one][two] for one, two, _ in description.words)),
         "swapped telling claim": min(3.0, len(claim)),
         "swapped twice": float(bool(seen[0] & seen[2] or seen[0] & seen[1] or seen[1] & seen[2])),
         "swapped in the sentence": told.ratio() if swaps else 0.0,
@@ -229,29 +238,43 @@ def _weight(word: str) -> float:
 
 
 @lru_cache(4_000)
-def _direction(word: str) -> list[float] | None:
+def _direction(word: str) -> array[int]:
+    """Where a word points, `ONE` long, each number above `SHIFT`; an unknown one points nowhere."""
     total = _table().document_sum([word])
-    values = total.values() if total else []
-    norm = math.sqrt(sum(map(mul, values, values)))
-    return [value / norm for value in values] if norm else None
+    values = total.values() if total else [0] * DIMENSIONS
+    norm = math.sqrt(sum(map(mul, values, values))) or 1.0
+    return array("I", [SHIFT + round(value * ONE / norm) for value in values])
 
 
-@lru_cache(100_000)
-def _near(one: str, two: str) -> float:
-    """How near two words are: 1 for the same stem."""
-    if stem(one) == stem(two):
-        return 1.0
-    family = 0.8 if min(len(one), len(two)) > ALIKE_LETTERS and one[:ALIKE_LETTERS] == two[:ALIKE_LETTERS] else 0.0
-    left, right = _direction(one), _direction(two)
-    return max(family, float(sum(map(mul, left, right)))) if left and right else family
+def _nearness(mine: Sequence[str], theirs: Sequence[str]) -> Nearness:
+    """How near each word of the one is to each of the other: 1 for the same stem. The products of a word's direction
+    with all of the other's are lanes of one large integer: ten times quicker than one by one."""
+    shift = int.from_bytes(array("I", [SHIFT] * len(theirs)), "little")
+    packed = memoryview(b"".join(map(_direction, theirs))).cast("I")
+    columns = [int.from_bytes(packed[at::DIMENSIONS], "little") - shift for at in range(DIMENSIONS)]
+    roots, unit = [*map(stem, theirs)], ONE * ONE
+    near: Nearness = {}
+    for word in mine:
+        lanes = sum(map(mul, [number - SHIFT for number in _direction(word)], columns)) + shift
+        products = memoryview(lanes.to_bytes(4 * len(theirs), "little")).cast("I")
+        row = near[word] = dict(
+            zip(theirs, [(lane - SHIFT) / unit if lane > SHIFT else 0.0 for lane in products], strict=True)
+        )
+        begun, root = word[:ALIKE_LETTERS], stem(word)
+        for other, its_root in zip(theirs, roots, strict=True):
+            if its_root == root:
+                row[other] = 1.0
+            elif other.startswith(begun) and min(len(word), len(other)) > ALIKE_LETTERS:
+                row[other] = max(FAMILY, row[other])
+    return near
 
 
-def _covered(mine: Sequence[str], theirs: Sequence[str]) -> float:
+def _covered(near: Nearness, mine: Sequence[str], theirs: Sequence[str]) -> float:
     """The share of the one's weight that the other says in near words."""
     whole = said = 0.0
     for word in mine:
-        weight, near = _weight(word), max((_near(word, other) for other in theirs), default=0.0)
-        whole, said = whole + weight, said + (weight * near if near >= NEAR else 0.0)
+        weight, best = _weight(word), max(map(near[word].__getitem__, theirs), default=0.0)
+        whole, said = whole + weight, said + (weight * best if best >= NEAR else 0.0)
     return said / whole if whole else 0.0
 
 

@@ -38,6 +38,7 @@ class Settling:
         self._undated = undated  # their open dates are read from their own time: they take no other
         self._since = since  # pages that both are older were settled by an earlier night
         self._judge = shipped_judge()
+        self._held: set[tuple[Page, Page]] = set()  # against each other, in this night
         self.near = Neighbours()
         for page in desk.open_pages():
             self.near.put(page)
@@ -49,7 +50,10 @@ class Settling:
             pages = {page.key: page for page in self._desk.open_pages()}
             for left, right in list(self.near.pairs(sorted(fresh & pages.keys()))):
                 one, two = (self._desk.pages.get(key) for key in (left, right))
-                if one and two and self._undated.isdisjoint((left, right)) and may_join(one, two):
+                if not one or not two or (one, two) in self._held:
+                    continue
+                self._held.add((one, two))
+                if self._undated.isdisjoint((left, right)) and may_join(one, two):
                     self._settle(*sorted((one, two), key=lambda page: (page.mtime, page.key)))
             fresh = {page.key for page in self._desk.open_pages() if pages.get(page.key) is not page}
             if not fresh:

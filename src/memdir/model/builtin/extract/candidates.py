@@ -15,9 +15,10 @@ from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS
 from memdir.model.builtin.extract.talk import clauses
 from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
+from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import fold, stems, tokens
 from memdir.text.language import language as language_of
-from memdir.text.phrases import alternatives, anywhere, cues
+from memdir.text.phrases import alternatives, anywhere, cues, meanings_in
 from memdir.text.speakers import own_words
 
 KEEP = 0.6  # how likely a clause must be something to keep
@@ -88,7 +89,8 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
     thought = [judge.probabilities(seen.features, seen.words) for seen in turn.seen]
     meant = _pointed_at(turn, thought)
     for at, (seen, odds) in enumerate(zip(turn.seen, thought, strict=True)):
-        around |= seen.meanings
+        rule, _ = rule_and_reason(seen.clause.text, turn.language)  # "otherwise the build fails" tells no story
+        around |= seen.meanings if rule == seen.clause.text else meanings_in(rule)
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_wish = is_meant and is_explicit(seen, turn.language)
         is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
@@ -123,10 +125,13 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
 
 
 def _is_told(seen: Seen, *, in_jest: bool) -> bool:
-    """Whether a clause asks for it in so many words, and is no what-if; "from now on" is often said in jest."""
-    if not seen.wish or seen.meanings & NOT_TOLD:
+    """Whether a clause asks for it in so many words, and means it: "from now on" is often said in jest or of a what-if;
+    what follows "remember that" may be a maybe, and is to be remembered as one."""
+    if not seen.wish:
         return False
-    text, jokes = seen.clause.text, in_jest and seen.wish.kind != "remember-this"
+    text, is_asked = seen.clause.text, seen.wish.kind == "remember-this"
+    unmeant = NOT_TOLD - {"onlynow"} if "durable" in seen.meanings else NOT_TOLD
+    jokes = bool(seen.meanings & ({"irony"} if is_asked else unmeant)) or (in_jest and not is_asked)
     return is_said(text[seen.wish.says :]) and not announces(text, seen.wish) and not jokes
 
 

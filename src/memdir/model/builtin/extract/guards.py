@@ -56,9 +56,10 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
     wanted may still be a fact, and is one where the user asks to remember it."""
     text, meanings = one.seen.clause.text, one.seen.meanings
-    if meanings & {"undecided", "rumour"} or ("onlynow" in meanings and "durable" not in meanings):
-        return False
     is_asked = bool(one.seen.wish and one.seen.wish.kind == "remember-this")
+    is_once = "onlynow" in meanings and "durable" not in meanings
+    if not is_asked and (is_once or meanings & {"undecided", "rumour"}):
+        return False
     if candidate.type in ("user", "feedback") and not is_asked and _is_others(one):
         return False
     if not one.seen.wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):

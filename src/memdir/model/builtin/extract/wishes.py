@@ -104,7 +104,8 @@ def wish_in(text: str) -> Wish | None:
     """The wish that a clause begins with; a question is one only where it is a polite way to ask for it."""
     said = clean(text)
     found = _pattern().match(said)
-    if not found or anywhere("no-wish").search(said):
+    denied = anywhere("no-wish").search(said)
+    if not found or (denied and denied.start() <= found.end() and not said.startswith((":", "："), denied.end())):
         return None
     kind = str(found.lastgroup)
     start = found.start(kind)
