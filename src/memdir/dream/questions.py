@@ -23,7 +23,6 @@ from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
-Kind = Literal["same", "replaces"]
 Answer = Literal["same", "replace", "keep", "never"]
 MAX_BYTES = 4 << 20  # of the file of questions
 MAX_OPEN = 500  # no night asks so much: two memories that a dream has compared it does not compare again
@@ -49,7 +48,7 @@ class OpenQuestion:
         return hashlib.sha256(f"{self.older}\n{self.newer}".encode()).hexdigest()[:8]
 
 
-def line_of(kind: Kind, older: str, newer: str, evidence: str) -> str:
+def line_of(kind: Literal["same", "replaces"], older: str, newer: str, evidence: str) -> str:
     """A question as a dream's last words ask it."""
     return f"Question: {kind}? {older} | {newer} | {' '.join(evidence.split())[:MAX_EVIDENCE]}"
 
