@@ -264,6 +264,11 @@ def test_what_is_no_date_is_left_alone(text: str) -> None:
         ("pl", "Chór ma próby w pierwszy poniedziałek miesiąca."),
         ("en", "the board meets on the last Friday of the quarter"),
         ("en", "backups are kept 90 days from now on"),
+        ("en", "I am a 2nd year student"),
+        ("en", "we live on the 2nd floor"),
+        ("fr", "Nous habitons au 1er étage"),
+        ("fr", "mon rendez-vous est pris"),
+        ("fr", "Arrose les plantes un lundi sur deux."),
     ],
 )
 def test_figures_and_standing_days_are_no_dates(language: str, text: str) -> None:
@@ -293,6 +298,11 @@ def test_figures_and_standing_days_are_no_dates(language: str, text: str) -> Non
         ("es", "Hemos decidido cerrar el lunes", "2026-05-11"),
         ("it", "Ci siamo trasferiti lunedì", "2026-05-04"),
         ("it", "Paolo ha appuntamento lunedì", "2026-05-11"),
+        ("it", "Il dentista ha spostato la visita a giovedì", "2026-05-07"),
+        ("nl", "Onze boekhouder gaat op 30 juni met pensioen", "2026-06-30"),
+        ("pt", "O Tomás magoou-se na segunda", "2026-05-04"),
+        ("fr", "Samedi on a repeint le couloir", "2026-05-02"),
+        ("en", "it is due by the 14th instead", "2026-05-14"),
         ("pt", "A câmara rejeitou o projeto na terça", "2026-05-05"),
         ("pt", "A caldeira foi revista na quinta", "2026-04-30"),
         ("pt", "Eu vou na terça", "2026-05-12"),

@@ -27,7 +27,7 @@ _NO_NOUN = re.compile(
     re.IGNORECASE,
 )
 _PLURAL = re.compile(
-    r"(?!the |these |those )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s "
+    r"(?!the |these |those )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s(?<!\bthis) "
     r"(?!(?:in|on|at|to|by|from|with|for|until|till|off|out|up|the|a|us|me|next)\b)[a-z]+[^\Ws] ",
     re.IGNORECASE,
 )
@@ -42,8 +42,7 @@ _TO = re.compile(r"\s(?:to|auf(?: den)?|à|au|al?|naar|para(?: a)?|na)\s", re.IG
 _JOINT = re.compile(r"[\s,(]*(?:(?:the|den|dem|le|el|il|o|de)\s)?")
 _MEANS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
 _THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
-# Which Tuesday is meant hangs on the verb. Its form tells, for no list has them all; that of other languages stands in
-# the table: "tells-past", and "tells-now" for words that only look so.
+# Which Tuesday is meant hangs on the verb, told by its form; those of more languages are in "own-tells-past".
 DATE = "…"  # stands for the date in its clause
 _STOP = re.compile(r"[.,;:!?]")
 _FIRST_WORDS = 30  # characters behind a date in which its verb may stand: "On Monday the board has been"
@@ -83,8 +82,8 @@ def tells_past(before: str, after: str, language: str) -> bool:
 
 
 def _told_past(text: str, language: str) -> re.Match[str] | None:
-    now = {found.end() for found in anywhere("tells-now", language).finditer(text)}  # "we are closed"
-    found = anywhere("tells-past", language).finditer(text)
+    now = {found.end() for found in anywhere("own-tells-now", language).finditer(text)}  # "we are closed"
+    found = anywhere("own-tells-past", language).finditer(text)
     return next((one for one in found if one.end() not in now), None)
 
 
@@ -142,7 +141,7 @@ class _DayInSentence:
         is_next = self.span.kind == "weekday" and "X" in self.span.symbols
         is_bare = self.span.symbols == "W" and self.language == "en"
         is_told = is_bare and _MAYBE_PAST.match(self.lead + self.sentence[self.span.start :])
-        return self.span.vague and bool(is_next or is_told or self.span.kind == "month day")
+        return self.span.vague and bool(is_next or is_told or self.span.kind in ("month day", "absolute"))
 
     @property
     def is_every(self) -> bool:
