@@ -138,13 +138,13 @@ class _DayInSentence:
     def is_doubtful(self) -> bool:
         """El próximo viernes, of this week or the next; è chiuso da lunedì; the storm of 4 May, said on the sixth."""
         if self.span.symbols == "W" and self.language == "en":
-            is_either = not self.is_led and _MAYBE_PAST.match(self.lead + self.sentence[self.span.start :])
+            is_either = not self.is_led and bool(_MAYBE_PAST.match(self.lead + self.sentence[self.span.start :]))
         elif self.span.symbols == "W":
-            is_either = len(self.lead.split()) > 2 and at_end("since-or-from", self.language).search(self.lead)
+            is_either = len(self.lead.split()) > 2 and bool(at_end("since-or-from", self.language).search(self.lead))
         else:
             is_next = self.span.kind == "weekday" and "X" in self.span.symbols
             is_either = is_next or self.span.kind in ("month day", "absolute")
-        return self.span.vague and bool(is_either)
+        return self.span.vague and is_either
 
     @property
     def is_every(self) -> bool:
