@@ -29,3 +29,15 @@ def test_the_dreams_own_mark_is_no_statement_that_somebody_would_have_had_to_mak
     new = Note("user_waffle.md", "user", "Waffles", "changed flour", text, NEW)
     pair = Pair("waffles", "replaces", (old, new), ("spelt flour", "waffles", "two eggs"), ("rye",))
     assert outcome_of(pair, BuiltinModel(), "builtin").action == "corrected"
+
+
+def test_a_mark_beside_a_label_and_a_name_made_a_sentence_are_none_either() -> None:
+    """D3: what names a memory and what describes it were glued to a statement that no memory made."""
+    old = Note("project_pin.md", "project", "Toolchain pin", "Rust version", "The workspace pins Rust 1.78, 2021.", OLD)
+    text = "rust-toolchain.toml in the workspace says Rust 1.84."
+    new = Note("project_rust.md", "project", "Rust pin", "toolchain file", text, NEW)
+    same = Note("user_cardio.md", "user", "Kardiologie", "Anmeldung", "Für Dr. Ahl braucht man eine Überweisung.", OLD)
+    again = "Bei Dr. Ahl in der Kardiologie nur mit Überweisung, Mappe mitnehmen."
+    other = Note("user_ahl.md", "user", "Termin Ahl", "Überweisung mitbringen", again, NEW)
+    for pair in (Pair("pin", "replaces", (old, new)), Pair("cardio", "same", (same, other))):
+        assert outcome_of(pair, BuiltinModel(), "builtin").action in ("corrected", "merged"), pair.id

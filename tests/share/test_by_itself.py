@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -216,3 +217,34 @@ def test_whoever_watches_goes_on_while_another_sync_is_under_way(
     with locked(memory.place.team_lock, wait_seconds=1.0), pytest.raises(KeyboardInterrupt):
         watch(Context(), memory)
     assert len(told) == 2
+
+
+def test_an_interrupt_that_python_drops_ends_whoever_watches_all_the_same() -> None:
+    # As it is with one that comes while an object is let go: what is raised there reaches nobody.
+    program = """
+import os, signal, time
+from contextlib import nullcontext
+from types import SimpleNamespace as Some
+from memdir.share.sync import SyncReport
+from memdir.team.commands import SyncCommand
+
+class LetGo:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+
+def wait(revision):
+    LetGo()
+    print("waits", flush=True)
+    time.sleep(30)
+    os._exit(1)
+
+sync = Some(remote=Some(wait=wait), status=lambda: (None, Some(revision="")))
+memory = Some(syncs=True, sync=lambda **_: SyncReport("folder"), team_sync=lambda: sync)
+context = Some(start=lambda: memory, progress=lambda text: nullcontext(), print_json=lambda told: 0)
+options = Some(resolve=None, later=False, status=False, dry_run=False, json=True, watch=True)
+SyncCommand().run(options, context)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout == "waits\n" and "Exception ignored" in ended.stderr
+    assert ended.stderr.rstrip().endswith("KeyboardInterrupt") and ended.returncode != 1

@@ -54,6 +54,10 @@ WEDNESDAY = date(2026, 5, 6)
         ("en", "Our fiscal year starts July 1st.", []),
         ("en", "Ana approved the budget on Monday.", []),  # or it is her standing task
         ("en", "On Monday, the landlord replaced the lock.", []),
+        ("it", "Il negozio è chiuso da lunedì.", []),  # since, or from
+        ("es", "Desde el lunes abrimos a las ocho.", ["lunes"]),
+        ("de", "Das Schreiben vom 3.5. liegt bei.", []),
+        ("en", "I finish this course at the end of June.", ["end of June"]),
         ("nl", "De factuur is op 3 maart betaald.", []),  # two months ago, or in ten
         ("en", "We cancelled the demo on Friday.", []),  # on that day, or that day's
         ("en", "She said the parcel comes on Monday.", []),

@@ -101,14 +101,16 @@ class DreamRules:
         asked = (draft.path, draft.before, draft.after)
         if asked not in self._known:
             topic, stood = Topic(draft.after or b""), Topic(draft.before) if draft.before else None
-            stands = self.forgotten.stands
-            self._known[asked] = judge(topic, stood, self._evidence, file_name=draft.key, stands=stands)
+            self._known[asked] = judge(topic, stood, self._evidence, file_name=draft.key, stands=self._stands)
         return self._known[asked]
+
+    def _stands(self, claim: str) -> bool:
+        return self.forgotten.stands(REPLACED.sub("", claim))  # the dream's own mark is nobody's statement
 
     def _strange(self, workspace: Workspace, draft: Draft, added: Sequence[str]) -> list[str]:
         """What may not be written: in all projects and in the team whatever is new, in a memory that somebody vouched
         for what nobody said. A file of its own can be a quotation."""
-        new = [claim for claim in added if not self.forgotten.stands(claim)]
+        new = [claim for claim in added if not self._stands(claim)]
         if is_index(draft.key):
             new = _unsaid_in_index(new, (Topic(one.after) for one in workspace.changed() if one.after))
             is_own = draft.store.scope == "user"

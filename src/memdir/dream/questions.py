@@ -23,7 +23,6 @@ from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 
-Kind = Literal["same", "replaces"]
 Answer = Literal["same", "replace", "keep", "never"]
 MAX_BYTES = 4 << 20  # of the file of questions
 MAX_OPEN = 500  # no night asks so much: two memories that a dream has compared it does not compare again
@@ -49,7 +48,7 @@ class OpenQuestion:
         return hashlib.sha256(f"{self.older}\n{self.newer}".encode()).hexdigest()[:8]
 
 
-def line_of(kind: Kind, older: str, newer: str, evidence: str) -> str:
+def line_of(kind: Literal["same", "replaces"], older: str, newer: str, evidence: str) -> str:
     """A question as a dream's last words ask it."""
     return f"Question: {kind}? {older} | {newer} | {' '.join(evidence.split())[:MAX_EVIDENCE]}"
 
@@ -109,8 +108,8 @@ class Questions:
             times = [self._store.read_with_time(key)[1] or 0 for key in keys]
             if older is None or newer is None:
                 raise MemoryNotFound(f"{keys[0]} or {keys[1]} is gone", remedy="Look again: memdir review")
-            seconds = (times[0] / 1e9, times[1] / 1e9)
-            data = joined((keys[0], older, seconds[0]), (keys[1], newer, seconds[1]), is_update=answer == "replace")
+            pages = (keys[0], older, times[0] / 1e9), (keys[1], newer, times[1] / 1e9)
+            data = joined(*pages, is_update=answer == "replace")
             if data is None:
                 raise BadMemoryFile(
                     f"{keys[0]} and {keys[1]} cannot become one: a field, a pin or a layout is in the way",
@@ -147,9 +146,8 @@ class Questions:
         return found, {name: texts for name, texts in pairs if isinstance(name, str) and isinstance(texts, str)}
 
     def _write(self, questions: Iterable[OpenQuestion], closed: dict[str, str]) -> None:
-        kept = dict(list(closed.items())[-MAX_CLOSED:])
         make_folder(self._store.place.state)
-        state = {"open": [asdict(one) for one in questions], "closed": kept}
+        state = {"open": [asdict(one) for one in questions], "closed": dict(list(closed.items())[-MAX_CLOSED:])}
         write_bytes_atomic(self._path, f"{encode(state)}\n".encode())
 
 

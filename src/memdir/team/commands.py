@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -72,7 +73,7 @@ class Share:
     """Hand a memory of this project to the team: it moves into `team/`, and with the next sync everybody has it. Not
     one about a person, and none that holds a secret."""
 
-    EXAMPLES = ("memdir share project_freeze.md", "memdir share freeze deploy")
+    EXAMPLES: tuple[str, ...] = ("memdir share project_freeze.md", "memdir share freeze deploy")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
@@ -82,14 +83,11 @@ class Share:
         return _tell_files(options, context, memory.share_all(options.memories), "Shared")
 
 
-class Unshare:
+class Unshare(Share):
     """Take a memory back from the team into this project's own: with the next sync it is gone for the others. What a
     teammate wrote stays marked as from the team."""
 
     EXAMPLES = ("memdir unshare project_freeze.md",)
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("memories", metavar="MEMORY", nargs="+", help="a file name, a title, or a part of either")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
@@ -272,6 +270,7 @@ class SyncCommand:
         else:
             _tell_report(report, context, is_dry=options.dry_run)
         if options.watch and not options.dry_run:
+            signal.signal(signal.SIGINT, _interrupt)
             _watch(context, memory)
         return RemoteError.exit_code if report.problem else 0
 
@@ -317,6 +316,13 @@ def _watch(context: Any, memory: MemDir) -> None:
             continue
         if report.has_changed or report.sent or report.sent_deletions:
             _tell_report(report, context)
+
+
+def _interrupt(*_: object) -> None:
+    """Ctrl-C, once more after a while unless that was the end: Python drops what is raised while it frees an object."""
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.alarm(5)
+    raise KeyboardInterrupt
 
 
 def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:

@@ -72,8 +72,7 @@ class _Phrase:
         start, end = tokens[0].start, tokens[-1].end
         self.before, self.after = text[max(0, start - CLAUSE) : start], text[end : end + CLAUSE]
         self.tokens, self.today, self.language = tokens, clock.today, clock.language
-        named = (last,) if last else ()
-        self.bases = clock.anchors[:MAX_ANCHORS] or named  # days of the memory to change, or the one named before
+        self.bases = clock.anchors[:MAX_ANCHORS] or ((last,) if last else ())  # of the memory, or named before
         self.number, self.weekday = self.value("Nf"), self.value("W")
         self.unit = "".join(token.value for token in self.of("UVj"))[-1:]
 
@@ -108,14 +107,24 @@ class _Phrase:
         behind = month > self.today.month if self.past else month < self.today.month
         return date(self.value("Y", self.today.year + ((-1 if self.past else 1) if behind else 0)), month, 1)
 
+    @property
+    def is_led(self) -> bool:
+        """Whether the word before can only stand before a day: "by 5/16", "Friday 3.11."."""
+        lead = _LED.search(self.before)
+        is_word = lead and fold(lead[1]) in words_by_meaning()["any"]["day-follows"]
+        return bool(is_word or (lead and any(one.symbol == "W" for one in read_tokens(lead[1], self.language))))
+
     def month_day(self, month: int, day: int, year: int = 0) -> date | None:
         """A day without a year: the nearest one ahead, or behind when the past is told."""
-        if year:
-            return _date(year, month, day)
-        found = _date(self.today.year, month, day)
-        if found and (found > self.today if self.past else found < self.today):
+        found = _date(year or self.today.year, month, day)
+        if found and not year and (found > self.today if self.past else found < self.today):
             return _date(self.today.year + (-1 if self.past else 1), month, day)
         return found
+
+    def unless_past(self, found: date | None, *year: int) -> DateSpan | None:
+        """A day that is vague where it may as well be the one that was just now: "the letter of 3 May"."""
+        is_just_past = found and not any(year) and (found - self.today).days > 365 - JUST_PAST
+        return DateSpan(found, vague=bool(is_just_past)) if found else None
 
     def holiday(self) -> DateSpan | None:
         """The day of a fixed holiday."""
@@ -182,20 +191,21 @@ def previous_weekday(day: date, weekday: int) -> date:
     return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
 
 
-def _absolute(phrase: _Phrase, *, is_either: bool = False) -> date | None:
+def _absolute(phrase: _Phrase, *, is_either: bool = False) -> DateSpan | date | None:
     """By 3/5 some mean the fifth of March, others the third of May: neither, or where either will do, the later."""
     parts = [int(part) for part in re.findall(r"\d+", phrase.tokens[0].value)]
     if phrase.has("K"):
         return _date(*parts)
     first, second, *year = parts
     month_first, day_first = phrase.month_day(first, second, *year), phrase.month_day(second, first, *year)
+    found = day_first or month_first
     if _is_no_day(phrase):
         return None
     if "/" in phrase.tokens[0].value and first != second and month_first and day_first:
         if phrase.language == "en":
             return max(month_first, day_first) if is_either else None
-        return month_first if phrase.language in EAST else day_first
-    return day_first or month_first
+        found = month_first if phrase.language in EAST else day_first
+    return phrase.unless_past(found, *year)
 
 
 def _is_no_day(phrase: _Phrase) -> bool:
@@ -204,25 +214,16 @@ def _is_no_day(phrase: _Phrase) -> bool:
     if not figures or phrase.language in EAST:
         return False
     is_day_first = phrase.language != "en" or _EXPIRES.search(phrase.before)
-    if int(figures[1] or 0) >= phrase.today.year % 100 and is_day_first:
-        return True
-    lead = _LED.search(phrase.before)
-    is_day = lead and (
-        fold(lead[1]) in words_by_meaning()["any"]["day-follows"]
-        or any(token.symbol == "W" for token in read_tokens(lead[1], phrase.language))
-    )
-    return not is_day
+    return not phrase.is_led or bool(is_day_first and int(figures[1] or 0) >= phrase.today.year % 100)
 
 
-def _day_of_month(phrase: _Phrase) -> DateSpan | date | None:
+def _day_of_month(phrase: _Phrase) -> DateSpan | None:
     """3 June, the first of June, 6月3日; an English "first June" is the June of a year."""
     month, day = phrase.value("M", phrase.value("N")), int(phrase.of("NoO")[-1].value)
     is_year = phrase.language == "en" and re.search("OM", "".join(token.symbol for token in phrase.tokens))
     if is_year or (phrase.has("j") and phrase.of("U")[-1].value != "m"):
         return None
-    found = phrase.month_day(month, day, phrase.value("Y", 0))
-    is_just_past = found and not phrase.has("Y") and (found - phrase.today).days > 365 - JUST_PAST
-    return DateSpan(found, vague=True) if found and is_just_past else found
+    return phrase.unless_past(phrase.month_day(month, day, phrase.value("Y", 0)), phrase.value("Y", 0))
 
 
 def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
@@ -236,10 +237,9 @@ def _nth_of_month(phrase: _Phrase) -> DateSpan | date | None:
         return unit_end(month, "m") if nth == -1 else _date(month.year, month.month, nth)
     if unit == "k":
         return add(unit_start(month, "m", 1) if nth == -1 else month - timedelta(days=1), nth, "k")
-    weekday = {"w": 3, "e": 5}.get(unit, phrase.weekday)
-    found = next_weekday(month - timedelta(days=1), weekday) + timedelta(days=7 * (nth - 1))
-    if nth == -1:
-        found = previous_weekday(unit_start(month, "m", 1), weekday)
+    weekday, after = {"w": 3, "e": 5}.get(unit, phrase.weekday), unit_start(month, "m", 1)
+    first = next_weekday(month - timedelta(days=1), weekday)
+    found = previous_weekday(after, weekday) if nth == -1 else first + timedelta(days=7 * (nth - 1))
     if found.month != month.month:
         return None
     return DateSpan(found - timedelta(days=3), grain="week", vague=True, unit="w") if unit == "w" else found
@@ -289,8 +289,7 @@ def _in_units(phrase: _Phrase) -> DateSpan | None:
     counted = phrase.has("N") or fillers & {"a", "an", "another", "nog"}
     if not counted or fillers & {"the", "of"} or phrase.unit == "e":
         return None
-    number, unit = phrase.number, phrase.unit
-    return DateSpan(add(phrase.today, number, unit), unit=unit, count=number)
+    return DateSpan(add(phrase.today, phrase.number, phrase.unit), unit=phrase.unit, count=phrase.number)
 
 
 def _ago(phrase: _Phrase) -> DateSpan | None:
@@ -336,7 +335,12 @@ def _weekday(phrase: _Phrase) -> DateSpan | date:
     return DateSpan(found, vague=not phrase.has("Xc") or (phrase.has("X") and is_this_week))
 
 
-def _day_number(phrase: _Phrase) -> date | None:
+def _day_number(phrase: _Phrase) -> DateSpan | date | None:
+    """The 21st; not a 2nd year, nor the 3rd floor."""
+    noun = re.match(r"[ -](?!\d)(\w+)", phrase.after)
+    is_noun = noun and noun[1].islower() and noun[1] not in small_words().get(phrase.language, ())
+    if phrase.tokens[0].word == "a" or (phrase.has("o") and is_noun and not phrase.is_led):
+        return NO_DAY
     months = (unit_start(phrase.today, "m", ahead) for ahead in range(3))
     days = (_date(month.year, month.month, phrase.value("oN")) for month in months)
     return next((day for day in days if day and day >= phrase.today), None)
@@ -361,9 +365,8 @@ def _month_in_figures(phrase: _Phrase) -> DateSpan | None:
 
 
 def _quarter(phrase: _Phrase) -> DateSpan | None:
-    number = phrase.value("NOo")
-    is_quarter = phrase.unit == "q" and number <= 4
-    return DateSpan(date(phrase.value("Y"), 3 * number - 2, 1), grain="quarter") if is_quarter else None
+    first = 3 * phrase.value("NOo") - 2  # of a fifth no calendar knows
+    return DateSpan(date(phrase.value("Y"), first, 1), grain="quarter") if phrase.unit == "q" else None
 
 
 _P = "[P,]*"
@@ -451,8 +454,7 @@ def _tongue(text: str, language: str) -> str:
     may_hold, words = may_hold_date(text), frozenset(_LETTERS.findall(fold(text)))
     if not may_hold.isdisjoint((language, "en")) or language in EAST:
         return language
-    known = small_words()
-    return max((*sorted(may_hold), language), key=lambda name: len(known.get(name, words) & words))
+    return max((*sorted(may_hold), language), key=lambda name: len(small_words().get(name, words) & words))
 
 
 def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: bool = False) -> list[DateSpan]:
@@ -483,7 +485,13 @@ def _spans(
 ) -> Iterator[DateSpan]:
     tokens = read_tokens(text, *tongues)
     letters = "".join([token.symbol for token in tokens])
-    shapes = _shapes(set(letters), table)
+    symbols = set(letters)
+    shapes = [
+        (re.compile(shape), kind, resolve)  # `re` remembers them, and a message needs few
+        for kind, needs, resolve, some in table
+        if not any(map(symbols.isdisjoint, needs))
+        for shape in some
+    ]
     at = 0 if shapes else len(tokens)
     while at < len(tokens):
         known = () if letters[at] in ".;" else shapes
@@ -494,16 +502,6 @@ def _spans(
             yield span
             last = span.days[-1]
         at += taken
-
-
-def _shapes(symbols: set[str], table: _Shapes) -> list[tuple[re.Pattern[str], str, Resolver]]:
-    """Those that can be made of these symbols; `re` remembers the compiled ones, and a message needs few."""
-    return [
-        (re.compile(shape), kind, resolve)
-        for kind, needs, resolve, shapes in table
-        if not any(map(symbols.isdisjoint, needs))
-        for shape in shapes
-    ]
 
 
 def _longest(
@@ -543,4 +541,4 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
         return False
     from memdir.text.phrases import at_end
 
-    return bool(at_end("recurring", name).search(text[max(0, words[0].start - NEAR) : words[0].start]))
+    return bool(at_end("own-recurring", name).search(text[max(0, words[0].start - NEAR) : words[0].start]))

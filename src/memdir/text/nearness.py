@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
-from memdir.text.embedding import Table, open_table
+from memdir.text.embedding import open_table
 from memdir.text.language import UNKNOWN, common_words
 from memdir.text.phrases import anywhere
 from memdir.text.stems import STOP_WORDS, stem
@@ -26,11 +26,7 @@ _JOINS = re.compile(
 )
 _APART = re.compile(r"(?:^|(?<=[,;:!.…]\s))\W*(\w+)\s*[,;:!.…—–]+(?=\s*\w)")  # "no, use tabs" denies what came before
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
-
-
-@cache
-def _table() -> Table:
-    return open_table()
+_table = cache(open_table)
 
 
 class Sentence:

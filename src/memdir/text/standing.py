@@ -27,7 +27,7 @@ _NO_NOUN = re.compile(
     re.IGNORECASE,
 )
 _PLURAL = re.compile(
-    r"(?!the |these |those )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s "
+    r"(?!the |these |those )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s(?<!\bthis) "
     r"(?!(?:in|on|at|to|by|from|with|for|until|till|off|out|up|the|a|us|me|next)\b)[a-z]+[^\Ws] ",
     re.IGNORECASE,
 )
@@ -42,8 +42,7 @@ _TO = re.compile(r"\s(?:to|auf(?: den)?|à|au|al?|naar|para(?: a)?|na)\s", re.IG
 _JOINT = re.compile(r"[\s,(]*(?:(?:the|den|dem|le|el|il|o|de)\s)?")
 _MEANS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|是)(?!\w)\s*", re.IGNORECASE)
 _THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
-# Which Tuesday is meant hangs on the verb. Its form tells, for no list has them all; that of other languages stands in
-# the table: "tells-past", and "tells-now" for words that only look so.
+# Which Tuesday is meant hangs on the verb, told by its form; those of more languages are in "own-tells-past".
 DATE = "…"  # stands for the date in its clause
 _STOP = re.compile(r"[.,;:!?]")
 _FIRST_WORDS = 30  # characters behind a date in which its verb may stand: "On Monday the board has been"
@@ -83,9 +82,8 @@ def tells_past(before: str, after: str, language: str) -> bool:
 
 
 def _told_past(text: str, language: str) -> re.Match[str] | None:
-    now = {found.end() for found in anywhere("tells-now", language).finditer(text)}  # "we are closed"
-    found = anywhere("tells-past", language).finditer(text)
-    return next((one for one in found if one.end() not in now), None)
+    now = {found.end() for found in anywhere("own-tells-now", language).finditer(text)}  # "we are closed"
+    return next((one for one in anywhere("own-tells-past", language).finditer(text) if one.end() not in now), None)
 
 
 def one_day_each(sentence: str, spans: Iterable[DateSpan], *, is_rule: bool = False) -> list[DateSpan]:
@@ -108,7 +106,7 @@ class _DayInSentence:
     def is_one_day(self, *, is_rule: bool) -> bool:
         if self.span.symbols == "W" and any(map(self._is_beside, self.others)):
             return False
-        if self.is_bound:
+        if self.is_bound and not self.is_doubtful:
             return True
         is_open = self.span.kind in _OPEN and _NAMES_ITSELF.isdisjoint(self.span.symbols)
         if self.is_doubtful or self.is_every:
@@ -138,11 +136,15 @@ class _DayInSentence:
 
     @property
     def is_doubtful(self) -> bool:
-        """El próximo viernes, of this week or of the next; the storm of 4 May, said on the sixth."""
-        is_next = self.span.kind == "weekday" and "X" in self.span.symbols
-        is_bare = self.span.symbols == "W" and self.language == "en"
-        is_told = is_bare and _MAYBE_PAST.match(self.lead + self.sentence[self.span.start :])
-        return self.span.vague and bool(is_next or is_told or self.span.kind == "month day")
+        """El próximo viernes, of this week or the next; è chiuso da lunedì; the storm of 4 May, said on the sixth."""
+        if self.span.symbols == "W" and self.language == "en":
+            is_either = not self.is_led and bool(_MAYBE_PAST.match(self.lead + self.sentence[self.span.start :]))
+        elif self.span.symbols == "W":
+            is_either = len(self.lead.split()) > 2 and bool(at_end("since-or-from", self.language).search(self.lead))
+        else:
+            is_next = self.span.kind == "weekday" and "X" in self.span.symbols
+            is_either = is_next or self.span.kind in ("month day", "absolute")
+        return self.span.vague and is_either
 
     @property
     def is_every(self) -> bool:

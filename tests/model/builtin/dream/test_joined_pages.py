@@ -153,7 +153,7 @@ def test_an_update_has_its_dated_line_in_front_once(older: str, newer: str) -> N
 def test_an_update_with_a_name_of_its_own_tells_its_claim_once() -> None:
     older = memory("Staging", "Staging listens on port 8080")
     topic = replaced(older, memory("Port of the week", "Staging listens on port 9090", "Staging listens on port 9090."))
-    assert topic.body.lstrip().startswith(f"{UPDATE} Port of the week: Staging listens on port 9090.")
+    assert topic.body.lstrip().startswith(f"{UPDATE} Port of the week. Staging listens on port 9090.")
     assert topic.body.count("9090") == 1
 
 

@@ -56,7 +56,7 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
     is known. Where it is dated it is never empty: a paragraph of the donor that says it is taken from the `fresh`."""
     summary, body = sentence(donor.description), flat(donor.body)
     said = f" {known} {flat(donor.description)} {body} "
-    name = f"{donor.name}: " if any(f" {word} " not in said for word in tokens(donor.name)) else ""
+    name = f"{sentence(donor.name)} " if any(f" {word} " not in said for word in tokens(donor.name)) else ""
     if not is_dated:
         return "" if not name and (_is_said(summary, known) or _is_said(summary, body)) else f"{name}{summary}"
     is_told = fresh and not _MARKED.match(fresh[0]) and _is_said(summary, flat(fresh[0]))

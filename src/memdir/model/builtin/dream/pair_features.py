@@ -257,9 +257,8 @@ def _nearness(mine: Sequence[str], theirs: Sequence[str]) -> Nearness:
     for word in mine:
         lanes = sum(map(mul, [number - SHIFT for number in _direction(word)], columns)) + shift
         products = memoryview(lanes.to_bytes(4 * len(theirs), "little")).cast("I")
-        row = near[word] = dict(
-            zip(theirs, [(lane - SHIFT) / unit if lane > SHIFT else 0.0 for lane in products], strict=True)
-        )
+        values = [(lane - SHIFT) / unit if lane > SHIFT else 0.0 for lane in products]
+        row = near[word] = dict(zip(theirs, values, strict=True))
         begun, root = word[:ALIKE_LETTERS], stem(word)
         for other, its_root in zip(theirs, roots, strict=True):
             if its_root == root:

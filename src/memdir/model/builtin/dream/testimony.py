@@ -62,7 +62,9 @@ class Testimony:
         is_named = any(named_in(page, evidence) for page in near)
         is_news = evidence.change.matters and (is_named or max(likely.values(), default=0.0) >= NEWS)
         if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence):
-            self._keep(evidence, statement.kind)
+            wish = MemoryType.FEEDBACK if is_kind("wish", evidence.text) else None
+            key, data = new_page(self._desk, evidence, statement.kind or wish)
+            self._write(key, data, f"said on {evidence.day} and not written down yet", evidence)
 
     def _is_worth_keeping(self, statement: Statement, evidence: LaterStatement) -> bool:
         if statement.is_log:
@@ -96,11 +98,6 @@ class Testimony:
         lines = ("", f"{evidence.label} {sentence(evidence.text)}", "", topic.body.lstrip("\r\n"))
         data = topic.with_body(topic.line_ending().join(lines)).data
         return self._write(page.key, data, f"brought up to date by what was said on {evidence.day}", evidence)
-
-    def _keep(self, evidence: LaterStatement, kind: MemoryType | None) -> None:
-        wish = MemoryType.FEEDBACK if is_kind("wish", evidence.text) else None
-        key, data = new_page(self._desk, evidence, kind or wish)
-        self._write(key, data, f"said on {evidence.day} and not written down yet", evidence)
 
     def _write(self, key: str, data: bytes, reason: str, evidence: LaterStatement) -> bool:
         times = {} if key in self._undated else {key: evidence.time}

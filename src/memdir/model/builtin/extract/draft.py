@@ -172,11 +172,9 @@ def _place(parts: _Parts, one: Scored, text: str, candidate: MemoryCandidate) ->
         parts.rule.append(tidy(text, language))
 
 
-def _dates(
-    conversation: Talk, candidate: MemoryCandidate, anchors: tuple[date, ...]
-) -> dict[int, tuple[DateSpan, ...]]:
+def _dates(talk: Talk, candidate: MemoryCandidate, anchors: tuple[date, ...]) -> dict[int, tuple[DateSpan, ...]]:
     seen = candidate.turn.seen
-    clock = Clock(conversation.now.date(), candidate.turn.language, anchors)
+    clock = Clock(talk.now.date(), candidate.turn.language, anchors)
     spans = read_dates([one.clause.text for one in seen], clock)
     return {one.clause.number: found for one, found in zip(seen, spans, strict=True)}
 
@@ -184,8 +182,7 @@ def _dates(
 def _safe(one: Scored, dates: dict[int, tuple[DateSpan, ...]], candidate: MemoryCandidate) -> str:
     """The sentence as it may be written: dates absolute, secrets out."""
     text, found = one.seen.clause.text, dates[one.seen.clause.number]
-    days = one_day_each(text, found, is_rule=candidate.type == "feedback")
-    written = with_dates(text, days)
+    written = with_dates(text, one_day_each(text, found, is_rule=candidate.type == "feedback"))
     return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
 
 

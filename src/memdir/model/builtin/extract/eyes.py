@@ -57,8 +57,7 @@ def _dated(text: str, turn: UserTurn, kind: MemoryType) -> str:
     """The text with the dates that are one day written out."""
     at = 0
     for one in turn.seen:
-        is_rule = kind is MemoryType.FEEDBACK
-        dates = one_day_each(one.clause.text, one.dates, is_rule=is_rule)
+        dates = one_day_each(one.clause.text, one.dates, is_rule=kind is MemoryType.FEEDBACK)
         found = text.find(one.clause.text, at)
         if found >= 0 and dates:
             dated = with_dates(one.clause.text, dates)
