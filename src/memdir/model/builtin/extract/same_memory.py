@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.text.language import fold, language, stems, tokens
-from memdir.text.phrases import anywhere, at_end, cues
+from memdir.text.phrases import alternatives, anywhere, at_end, cues
 from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
@@ -101,6 +101,19 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
         if is_same and values - known and known - values and len(theirs - subject) * 3 <= len(theirs):
             return memory
     return None
+
+
+def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing | None:
+    """The memory whose value a clause takes back by naming it: "the budget is 4,500, not 5,400"."""
+    found = re.search(rf"\s(?:{alternatives('negated', tongue)})\s+((?:\S+\s*){{1,4}})$", text, re.IGNORECASE)
+    head = re.split(r"[,;:]\s+", text[: found.start()].rstrip(" ,"))[-1] if found else ""
+    mine, said, gone = set(stems(head)), set(tokens(fold(head))), set(tokens(fold(found[1]))) if found else set()
+    same = []
+    for memory in memories if gone else ():
+        words = set(tokens(fold(told := f"{memory.description} {memory.body}")))
+        if gone <= words and said - words and 2 * len(mine.intersection(stems(told))) > len(mine):
+            same.append(memory)
+    return same[0] if len(same) == 1 else None
 
 
 def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
