@@ -272,8 +272,7 @@ def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Top
     if not old or not new or old[0].label != "main" or new[0].label != "main":
         return False
     told = terms_in(before.description)
-    is_new = len(told & terms_in(after.description)) * 2 < len(told)
-    return before.name == after.name and is_new
+    return before.name == after.name and len(told & terms_in(after.description)) * 2 < len(told)
 
 
 def _units(body: str) -> list[_Unit]:

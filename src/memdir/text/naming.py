@@ -63,9 +63,8 @@ def with_capital(text: str) -> str:
 
     found = _FIRST_WORD.match(text)
     word = fold(found[0]) if found else ""
-    told = text[len(word) :]
     is_plain = word in common_words() or bool(found and anywhere("opens").fullmatch(word))
-    if not is_plain and word and not _SAID_OF.match(told):
+    if not is_plain and word and not _SAID_OF.match(text[len(word) :]):
         tongue = language(fold(text))
         is_plain = any(cue.meaning not in ("product", "place", "people") for cue in cues(word, [word], tongue))
     return text[:1].upper() + text[1:] if is_plain else text
@@ -127,8 +126,10 @@ def title(lead: str) -> str:
 
 
 def _tells(clause: str) -> bool:
-    clause = _WHEN.sub("", clause)
-    return len(set(stems(clause))) >= TELLING_STEMS or len(cjk_runs(clause)) > 0
+    from memdir.text.phrases import anywhere
+
+    is_sure = cjk_runs(clause) or anywhere("negated").search(clause)  # "don't use any, unless …" is no lead-in
+    return bool(is_sure) or len(set(stems(_WHEN.sub("", clause)))) >= TELLING_STEMS
 
 
 def file_stem(name: str, kind: str = "") -> str:

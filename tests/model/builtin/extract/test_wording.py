@@ -56,3 +56,7 @@ def test_an_opening_that_says_nothing_is_left_out(said: str, language: str, kept
 def test_a_name_that_begins_a_sentence_keeps_its_case(said: str, language: str) -> None:
     assert tidy(said, language) == said
     assert title(said)[0] == said[0]
+
+
+def test_an_exception_is_not_the_name_of_its_rule() -> None:
+    assert title("Don't use any, unless a third-party type forces you to").startswith("Don't use any")

@@ -12,15 +12,8 @@ from datetime import date
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.features import Seen, UserTurn, observe
 from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
-from memdir.model.builtin.extract.judge import CLASSES, TYPES, SentenceJudge, shipped
-from memdir.model.builtin.extract.same_memory import (
-    Shelf,
-    best_match,
-    is_beside,
-    restated,
-    shelve,
-    subject_and_values,
-)
+from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, is_beside, restated, shelve, subject_and_values
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
@@ -40,7 +33,6 @@ REVOKED = 0.5  # log-odds that a memory is the one to forget
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_CONTEXT = 120  # enough of a request to say what the rule was about
 MAX_CONTEXT_WORDS = 30  # a longer request is a story of its own
-CLAIM_WORDS = 5  # of a name taken from the description that make it a sentence
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
 EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
 
@@ -134,8 +126,7 @@ def compose(
     description = describe_rule(lead, [text for text in parts.rule if text != lead])
     is_named = updates and not _is_claim(updates) and not subject_and_values(updates.name)[1]
     name = " ".join(updates.name.split()) if updates and is_named else title(lead)
-    kind = (updates and updates.type) or ""
-    kind = kind if kind in TYPES.values() else candidate.type
+    kind = (updates and updates.type) or candidate.type
     body = _body(parts, candidate, updates)
     file = updates.file if updates else free_key(file_stem(name, kind), taken.__contains__)
     if holds_secret(f"{name}\n{description}\n{body}"):
@@ -147,8 +138,7 @@ def compose(
 def _is_claim(memory: Existing) -> bool:
     """Whether a name says what the memory says, and not what it is about: it would go on saying the old."""
     is_told = memory.name.rstrip(".") in [text.rstrip(".") for text in sentences_of(memory.description, STOPS)]
-    is_taken_over = memory.name.casefold() in memory.description.casefold() and len(memory.name.split()) >= CLAIM_WORDS
-    return is_told or is_taken_over or bool(facts_in(memory.name))
+    return is_told or bool(facts_in(memory.name))
 
 
 def _parts(conversation: Talk, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:

@@ -11,13 +11,7 @@ from dataclasses import replace
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
-from memdir.model.builtin.extract.same_memory import (
-    RULE_STEMS,
-    Shelf,
-    of_one_thing,
-    restated,
-    subject_and_values,
-)
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated, subject_and_values
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import stems
@@ -47,9 +41,7 @@ def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
     core = tuple(one for one in candidate.core if candidate.adopted or _stands(candidate, one))
     support = tuple(one for one in candidate.support if _is_safe(one))
     is_bare = all(one.seen.wish and announces(one.seen.clause.text, one.seen.wish) for one in core)
-    is_rule = candidate.type in ("user", "feedback")
-    kind = "project" if is_rule and any(map(_is_others, core)) else candidate.type
-    return None if is_bare else replace(candidate, type=kind, core=core, support=support)
+    return None if is_bare else replace(candidate, core=core, support=support)
 
 
 def _stands(candidate: MemoryCandidate, one: Scored) -> bool:

@@ -27,6 +27,7 @@ SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
 _NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+)(?!\d|[.,:/-]\d|[^\W\d_])")
+_OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
 _NEXT = re.compile(r"\s+([^\W\d_]+)")
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
@@ -138,20 +139,24 @@ def _deciding(text: str) -> frozenset[str]:
 def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]) -> list[int]:
     """The memories near a topic without those of other things by number; what changes may be the number itself."""
     near, said = shelf.near(topic), " ".join(one.seen.clause.text for one in candidate.core)
-    mine = _numbered(said)
-    told = {number: _numbered(shelf.memories[number].description) for number in near} if mine else {}
-    if any("change" in one.seen.meanings for one in candidate.core) and mine not in told.values():
+    if not re.search(r"\d", said):
         return near
-    return [number for number in near if not _are_apart(mine, told.get(number, {}))]
+    told = {number: shelf.memories[number].description for number in near}
+    is_changed = any("change" in one.seen.meanings for one in candidate.core)
+    if is_changed and _numbered(said) not in map(_numbered, told.values()):
+        return near
+    return [number for number in near if not are_other_things(said, told[number])]
 
 
 def are_other_things(one: str, other: str) -> bool:
-    """Whether two texts are about things of one kind with other numbers, as "gadget 07" and "gadget 09" are."""
-    return _are_apart(_numbered(one), _numbered(other))
-
-
-def _are_apart(mine: _Things, theirs: _Things) -> bool:
-    return any(mine[kind].isdisjoint(theirs[kind]) for kind in mine.keys() & theirs.keys())
+    """Whether two texts are about things of one kind with other numbers, as "gadget 07" and "gadget 09" are. Of what a
+    sentence begins with, "gate 3 closes at 18:00", another number is another thing if more than the number differs."""
+    mine, theirs = _numbered(one), _numbered(other)
+    opens, begins = (_OPENING.match(text.casefold()) for text in (one, other))
+    is_other = any(mine[kind].isdisjoint(theirs[kind]) for kind in mine.keys() & theirs.keys())
+    if is_other or not opens or not begins or opens[1] != begins[1] or opens[2] == begins[2]:
+        return is_other
+    return opens[3] != begins[3] and not any(anywhere(one).fullmatch(opens[1]) for one in ("takes-value", "value-name"))
 
 
 def _numbered(text: str) -> _Things:
