@@ -126,8 +126,7 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
 
 
 def _is_told(seen: Seen, *, in_jest: bool) -> bool:
-    """Whether a clause asks for it in so many words, and means it: "from now on" is often said in jest or of a what-if;
-    what follows "remember that" may be a maybe, and is to be remembered as one."""
+    """Whether a clause asks for it in so many words and means it; what follows "remember that" may be a maybe."""
     if not seen.wish:
         return False
     text, is_asked = seen.clause.text, seen.wish.kind == "remember-this"

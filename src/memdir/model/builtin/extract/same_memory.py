@@ -162,8 +162,7 @@ def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]
 
 
 def are_other_things(one: str, other: str) -> bool:
-    """Whether two texts are about things of one kind with other numbers, as "gadget 07" and "gadget 09" are. Of what a
-    sentence begins with, "gate 3 closes at 18:00", another number is another thing if more than the number differs."""
+    """Whether two texts are about things of one kind with other numbers: gadgets 07 and 09, gates 2 and 3."""
     mine, theirs = _numbered(one), _numbered(other)
     opens, begins = (_OPENING.match(text.casefold()) for text in (one, other))
     is_other = any(mine[kind].isdisjoint(theirs[kind]) for kind in mine.keys() & theirs.keys())
