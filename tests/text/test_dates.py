@@ -326,6 +326,7 @@ def test_the_form_of_the_verb_tells_which_weekday_is_meant(language: str, text: 
         ("en", "Od 1 czerwca recepcję prowadzi Ola.", ["2026-06-01"]),
         ("en", "Tra due settimane cambiamo gestionale", ["2026-05-20"]),
         ("fr", "La exposición empieza dentro de tres semanas", ["2026-05-27"]),
+        ("fr", "Daqui a duas semanas mudamos de endereço", ["2026-05-20"]),
         ("en", "Der Schornsteinfeger kam letzten Donnerstag", ["2026-04-30"]),
         ("en", "let us meet an hour later", []),
     ],

@@ -52,6 +52,7 @@ WEDNESDAY = date(2026, 5, 6)
         ("en", "The demo moved from Tuesday to Thursday.", []),  # said between the two
         ("en", "The demo moved from Friday to Monday.", ["Friday", "Monday"]),
         ("en", "Our fiscal year starts July 1st.", []),
+        ("en", "Approved by Marta on Tuesday.", []),
         ("en", "Ana approved the budget on Monday.", []),  # or it is her standing task
         ("en", "On Monday, the landlord replaced the lock.", []),
         ("it", "Il negozio è chiuso da lunedì.", []),  # since, or from

@@ -327,10 +327,8 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
-    told, path = (
-        call.text("transcript_path"),
-        own_transcript(memory.environment, call.host, call.text("transcript_path")),
-    )
+    told = call.text("transcript_path")
+    path = own_transcript(memory.environment, call.host, told)
     if told and not path:
         from memdir.events import request_refused
 

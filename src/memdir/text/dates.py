@@ -443,8 +443,7 @@ def read_dates(texts: Sequence[str], clock: Clock) -> list[tuple[DateSpan, ...]]
     for text in texts:
         tongue = _tongue(text, clock.language)
         spans = tuple(_spans(text, clock._replace(language=tongue), last, (tongue, "en"), _TABLE + _SHIFTS))
-        exact = [span.days[-1] for span in spans if span.grain == "day"]
-        last = exact[-1] if exact else last
+        last = next((span.days[-1] for span in reversed(spans) if span.grain == "day"), last)
         result.append(spans)
     return result
 
@@ -454,7 +453,12 @@ def _tongue(text: str, language: str) -> str:
     may_hold, words = may_hold_date(text), frozenset(_LETTERS.findall(fold(text)))
     if not may_hold.isdisjoint((language, "en")) or language in EAST:
         return language
-    return max((*sorted(may_hold), language), key=lambda name: len(small_words().get(name, words) & words))
+
+    def told(name: str) -> tuple[int, int]:
+        known = sum(one.symbol.isalpha() for one in read_tokens(text, name))
+        return len(small_words().get(name, words) & words), known
+
+    return max((*sorted(may_hold), language), key=told)
 
 
 def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: bool = False) -> list[DateSpan]:

@@ -44,7 +44,6 @@ _MEANS = re.compile(r"\s*(?:is|are|means|ist|sind|est|es|é|è|fu|is|wordt|は|�
 _THE_EVENT = re.compile(r"(?:the|our|my|a|der|die|das|unsere?|la|le|el|il|o|a|de|het)\s", re.IGNORECASE)
 # Which Tuesday is meant hangs on the verb, told by its form; those of more languages are in "own-tells-past".
 DATE = "…"  # stands for the date in its clause
-_STOP = re.compile(r"[.,;:!?]")
 _FIRST_WORDS = 30  # characters behind a date in which its verb may stand: "On Monday the board has been"
 _PLANS = r"(?:moved|postponed|rescheduled|pushed|cancell?ed|scheduled|planned)\b"  # the date may be the new one
 _ED = rf"(?!hundred|{_PLANS})[a-z]*[aeiouy][a-z]*[^\W_e]ed\b"
@@ -64,13 +63,13 @@ _FORMS = {
 _TO_DO = re.compile(r"\bto (?!(?:the|an?|our|my|her|him|them|us|me|it)\b)[a-z]|\b(?:that|will|would)\b")
 _MAYBE_PAST = re.compile(
     rf"\W*(?:[Oo]n\s)?(?:\w+day,?\s)?(?:[A-Z][\w-]+|(?i:the|our|my|his|her|their)(?:\s[\w-]+){{1,2}}?)\s{_ED}"
-    rf"|\W*{_ED} by\b|[^,;:]*?(?:(?i:\b(?:we|I|they|he|she))\s{_PLANS}|\b(?:said|told)\b)"
+    rf"|\W*(?i:{_ED}) by\b|[^,;:]*?(?:(?i:\b(?:we|I|they|he|she))\s{_PLANS}|\b(?:said|told)\b)"
 )
 
 
 def tells_past(before: str, after: str, language: str) -> bool:
     """Whether the clause that a date stands in plainly tells the past."""
-    lead, rest = _STOP.split(before)[-1], _STOP.split(after if before.strip() else after.lstrip(" ,"))[0]
+    lead, rest = _CLAUSE.split(before)[-1], _CLAUSE.split(after if before.strip() else after.lstrip(" ,"))[0]
     if at_end("toward", language).search(lead):
         return False
     told = _told_past(lead, language) or _told_past(DATE + rest[:_FIRST_WORDS], language)

@@ -160,11 +160,11 @@ def _in_encoded(view: View, layers: int) -> Iterator[Finding]:
 
 def _encoded_runs(view: View) -> Iterator[Match[str]]:
     """In words only: to try a pattern at each place of a text costs more than all else."""
-    run = compiled(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}={0,2}")
+    run = r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}={0,2}"
     for start, end in view.words:
         if end - start >= MIN_ENCODED:
-            yield from run.finditer(view.text, start, end)
-    if compiled(WRAPPED).search(view.text) or any(
+            yield from compiled(run).finditer(view.text, start, end)
+    if ("\n" in view.text and compiled(WRAPPED).search(view.text)) or any(
         compiled(r"[A-Za-z0-9+/]{40}").search(view.text, *word) for word in view.words if word[1] - word[0] >= 40
     ):
         wrapped = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{12,80}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,80})+={0,2}"

@@ -3,7 +3,6 @@ where a protocol, a program or a file puts one; values that a word announces ("t
 
 from __future__ import annotations
 
-import binascii
 from collections import Counter
 from functools import lru_cache
 
@@ -48,7 +47,7 @@ _CUT = f"(?:{_KINDS})".replace("◦", r"""(?<![\s"'`,({*>].)(?<!\W\[.)""") + r"(
 _ALONE = r"\n[ \t]{0,8}(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)"  # that may be a line of base64 beneath
 _LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
-_SHORTEST_SEED, _LONGEST_SEED = 47, 224  # characters of a line of 12 to 24 words of 3 to 8 letters, with its marks
+_LONGEST_SEED, _GAPS = 224, 11  # characters and blanks of a line of 12 to 24 words, with its marks
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
 # Numbers that prove themselves by their sum. Each pattern begins with a class, as above. A card's digits in a row may
@@ -244,6 +243,8 @@ def _luhn(digits: str) -> int:
 
 def _is_pair(encoded: str) -> bool:
     """Whether this is base64 of "user:password"."""
+    import binascii
+
     digits = encoded.rstrip("=").replace("-", "+").replace("_", "/")
     if len(digits) % 4 == 1:
         return False
@@ -296,7 +297,7 @@ def seed_phrases(lower: str) -> Iterator[Finding]:
     words = r"[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}"
     at = 0
     for line in lower.split("\n"):
-        match = compiled(words).fullmatch(line) if _SHORTEST_SEED <= len(line) <= _LONGEST_SEED else None
+        match = compiled(words).fullmatch(line) if line.count(" ") >= _GAPS and len(line) <= _LONGEST_SEED else None
         if match and not any(one_of("common").fullmatch(word) for word in match[1].split()):
             yield RANK_FORMAT, "seed-phrase", at + match.start(1), at + match.end(1)
         at += len(line) + 1

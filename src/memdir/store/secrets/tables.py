@@ -64,7 +64,8 @@ def _literals(table: str) -> tuple[Literals, Literals]:
     by_sign: list[tuple[str, str, int]] = []
     for number, (_, literals, _, _) in enumerate(_rows(table)):
         for literal in literals:
-            letters = max(compiled("[A-Za-z]{2,}").findall(literal), key=len, default="") if literal.isascii() else ""
+            runs = literal.translate(_NO_LETTERS).split() if literal.isascii() else []
+            letters = max([run for run in runs if len(run) > 1], key=len, default="")
             sign = max(literal, key=lambda one: (not one.isascii(), not one.isalpha(), one), default="")
             (by_letters if letters else by_sign).append((letters or sign, literal, number))
     return tuple(by_letters), tuple(by_sign)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
-import unicodedata
 from functools import cached_property, lru_cache
 
 from memdir.store.secrets.tables import compiled
@@ -69,6 +67,8 @@ def plain(view: View) -> View:
 
 @lru_cache(maxsize=4_096)
 def _visible(character: str) -> str:
+    import unicodedata  # here as below, because a hook's text is mostly plain (ADR 0003)
+
     if unicodedata.category(character) == "Cf" or character in _UNSEEN or compiled(_UNSEEN_TOO).match(character):
         return ""
     return unicodedata.normalize("NFKC", character)
@@ -153,6 +153,8 @@ def decoded(run: str) -> str:
         return ""
     if compiled(r"(?:[0-9a-fA-F]{2})+").fullmatch(digits):
         return readable(bytes.fromhex(digits))
+    import binascii
+
     if not readable(binascii.a2b_base64(digits[:16])):
         return ""
     digits = digits[:-1] if len(digits) % 4 == 1 else digits
