@@ -233,3 +233,10 @@ def test_no_single_word_behind_a_wish_or_in_its_reason_silences_it(said: str) ->
 
 def test_a_jest_is_no_wish() -> None:
     assert drafts("u: remember is the name of the function, not an order, haha\na: Ha.") == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"), [("Please remember the alarm code is 4471.", "project"), ("remember that I prefer tea", "user")]
+)
+def test_what_follows_remember_tells_of_what_type_it_is(said: str, kind: str) -> None:
+    assert only(f"u: {said}\na: OK.").type == kind

@@ -46,10 +46,6 @@ class Scored:
         """How likely the clause is something to keep."""
         return sum(self.odds[letter] for letter in TYPES)
 
-    @property
-    def type(self) -> str:
-        return type_of((self,))
-
 
 @dataclass(frozen=True)
 class MemoryCandidate:
@@ -199,13 +195,13 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
     text = one.seen.clause.text
     if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s|{POINT}", text, re.IGNORECASE):
         return True
-    is_other = type_of(theirs) != one.type
-    if is_other and "user" in (type_of(theirs), one.type):
+    kind, another = type_of(theirs), type_of((one,))
+    if kind != another and "user" in (kind, another):
         return True
     shared = set(stems(text)) & {stem for other in theirs for stem in stems(other.seen.clause.text)}
     if any(is_explicit(other.seen, language) for other in theirs) and is_explicit(one.seen, language):
         return not shared - RULE_STEMS  # a rule may be said again in other words
-    return bool(anywhere("adds", language).match(text)) and (is_other or (not shared and one.type != "user"))
+    return bool(anywhere("adds", language).match(text)) and (kind != another or (not shared and another != "user"))
 
 
 def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:

@@ -70,7 +70,8 @@ def _observed(turn: UserTurn, now: datetime) -> UserTurn:
     own = clauses(pointed(turn.line.text), turn.index)
     dates = read_dates([clause.text for clause in own], Clock(now.date(), turn.language))
     wishes = [wish_in(clause.text) for clause in own]
-    folded = [fold(clause.text[wish.start if wish else 0 :]) for clause, wish in zip(own, wishes, strict=True)]
+    begins = [(wish.says if wish.kind == "remember-this" else wish.start) if wish else 0 for wish in wishes]
+    folded = [fold(clause.text[at:]) for clause, at in zip(own, begins, strict=True)]
     words = [tokens(text) for text in folded]
     found = [cues(text, some, turn.language) for text, some in zip(folded, words, strict=True)]
     context = (f"clauses:{min(MANY_CLAUSES, len(own).bit_length())}", *_context(turn))
