@@ -23,7 +23,8 @@ from memdir import open_memory
 from memdir.agent import BackgroundTask
 from memdir.agent.fork import ForkProgress
 from memdir.chat.terminal import ChatTerminal
-from memdir.dream.questions import Questions, line_of
+from memdir.dream.questions import Questions
+from memdir.model.builtin.dream_job import line_of
 from tests.chat.hosts import QUIET, is_fork, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import SECONDS, Seen, chat_words

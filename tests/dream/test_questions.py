@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import DreamReport, DreamTask
-from memdir.dream.questions import EXPIRES_SECONDS, OpenQuestion, Questions, line_of
+from memdir.dream.questions import EXPIRES_SECONDS, OpenQuestion, Questions
 from memdir.errors import MemdirError
 from memdir.layout import Place
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.dream.night import Plan, Unsettled
-from memdir.model.builtin.dream_job import _told
+from memdir.model.builtin.dream_job import _told, line_of
 from memdir.model.scripted import ScriptedModel, says
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory

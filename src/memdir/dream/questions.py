@@ -48,11 +48,6 @@ class OpenQuestion:
         return hashlib.sha256(f"{self.older}\n{self.newer}".encode()).hexdigest()[:8]
 
 
-def line_of(kind: Literal["same", "replaces"], older: str, newer: str, evidence: str) -> str:
-    """A question as a dream's last words ask it."""
-    return f"Question: {kind}? {older} | {newer} | {' '.join(evidence.split())[:MAX_EVIDENCE]}"
-
-
 class Questions:
     """The questions about the memories of one directory."""
 

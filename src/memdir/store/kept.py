@@ -135,8 +135,7 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     known, stood = _Held(before.body), _Held((seen or before).body)
     news = [unit for unit in new if unit not in known]
     described = after.description if after.description != before.description else ""
-    text = "\n".join((described, *(unit.said for unit in new), elsewhere))
-    now = _Held(text)
+    now = _Held("\n".join((described, *(unit.said for unit in new), elsewhere)))
     lost = [unit for unit in old if unit not in now and unit in stood]
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
@@ -278,12 +277,11 @@ def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Top
 def _units(body: str) -> list[_Unit]:
     """The sentences of a body in order, and between them the lines that are no prose; headings name what follows."""
     above = [(-1, ""), *headings(body)]
-    starts = [at for at, _ in above]
     found = [
         _Unit(one.text, one.start, one.end, one.label, _lead(body, one), gap=_gap(body, one)) for one in sentences(body)
     ]
     found += [_Unit(text, start, end, "code", is_prose=False) for text, start, end in lines_of_code(body)]
-    headed = (replace(one, heading=above[bisect(starts, one.start) - 1][1]) for one in found)
+    headed = (replace(one, heading=above[bisect(above, one.start, key=lambda head: head[0]) - 1][1]) for one in found)
     return sorted(headed, key=lambda unit: unit.start)
 
 
@@ -293,8 +291,7 @@ def _lead(body: str, sentence: BodySentence) -> str:
 
 
 def _gap(body: str, sentence: BodySentence) -> str:
-    before = body[: sentence.start]
-    lines = before[len(before.rstrip()) :].count("\n")
+    lines = body[len(body[: sentence.start].rstrip()) : sentence.start].count("\n")
     return "\n" * min(lines, 2) or " "
 
 

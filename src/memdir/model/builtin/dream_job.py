@@ -134,6 +134,11 @@ def _written(plan: Plan, request: Request) -> list[Edit]:
     return [edit for number, edit in enumerate(plan.edits) if f"write_{number}" not in refused]
 
 
+def line_of(kind: str, older: str, newer: str, evidence: str) -> str:
+    """A question as a dream's last words ask it."""
+    return f"Question: {kind}? {older} | {newer} | {' '.join(evidence.split())}"
+
+
 def _told(plan: Plan, written: Sequence[Edit]) -> str:
     reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in written)
     lines = list(dict.fromkeys(reasons)) or ["Nothing to repair."]
@@ -145,5 +150,5 @@ def _told(plan: Plan, written: Sequence[Edit]) -> str:
             groups.append((doubt.what, keys := {}))
         keys.update(dict.fromkeys(doubt.keys))
     lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
-    lines += [f"Question: {one.kind}? {one.older} | {one.newer} | {one.evidence}" for one in plan.asked]
+    lines += [line_of(one.kind, one.older, one.newer, one.evidence) for one in plan.asked]
     return "\n".join(lines)

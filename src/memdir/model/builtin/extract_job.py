@@ -54,8 +54,7 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
         results = [one for message in done for one in message.tool_results if one.tool_use_id in writes]
         refused = [writes[one.tool_use_id] for one in results if one.is_error]
         again = [] if any(name.startswith("here_") for name in writes) else list(_kept_here(job, refused))
-        told = "Nothing saved." if len(refused) == len(results) else "Saved."
-        return calls(again) if again else says(told)
+        return calls(again) if again else says("Nothing saved." if len(refused) == len(results) else "Saved.")
     said = before[-job.new_messages - 1 :]
     known = {} if job.log else {memory.path: memory for memory in _known(job)}  # a log says what is new, and no more
     _follow(known, done)

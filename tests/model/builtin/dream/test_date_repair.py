@@ -48,6 +48,7 @@ def test_what_was_said_is_written_with_its_date(text: str, expected: str) -> Non
         "Das liegt hier im Ordner und ist fertig.",
         "Releases every Monday.",
         "Files are kept ten years from now on.",
+        "Watered every 6 days from now, not every 9.",
         "`today()` and what_tomorrow_is stay.",
     ],
 )

@@ -132,3 +132,41 @@ def test_what_was_refused_is_not_said_to_be_saved(is_error: bool) -> None:
     result = Message("user", (ToolResult("write_0", "refused", is_error=is_error),))
     answer = answer_extract(job, Request("builtin", messages=(*said, write, result)))
     assert (answer.message.text == "Saved.") is not is_error
+
+
+BUDGET = memory("project_budget.md", "The budget is 5,400 euros", "The budget is 5,400 euros. Ana holds it.")
+
+
+@pytest.mark.parametrize(
+    ("said", "old"),
+    [
+        ("My mistake, the budget is 4,500 not 5,400.", BUDGET),
+        ("Sorry, the budget is 4,500, not 5,400.", BUDGET),
+        ("Ich hatte mich vertan: Die Gruppe trifft sich im Saal B, nicht im Saal A.",
+         memory("project_gruppe.md", "Die Gruppe trifft sich im Saal A")),
+        ("Foutje van mij: het is zaal 3, niet zaal 4.", memory("project_koor.md", "Het koor repeteert in zaal 4")),
+    ],
+)  # fmt: skip
+def test_who_names_the_old_value_corrects_the_memory_that_has_it(said: str, old: Existing) -> None:
+    other = memory("project_hall.md", "The hall is closed on Mondays")
+    [found] = on_disk(f"u: {said}\na: OK.", other, old).values()
+    assert found["action"] == f"update:{old.file}"
+    assert ("Ana holds it." in found["body"]) == (old is BUDGET)
+
+
+@pytest.mark.parametrize("said", ["We give 14 days, not 30.", "I said blue, not green."])
+def test_a_value_that_a_memory_of_something_else_has_corrects_nothing(said: str) -> None:
+    others = (memory("project_backups.md", "Backups are kept 30 days"), memory("project_door.md", "The door is green"))
+    assert not any(one.action == "update" for one in drafts(f"u: {said}\na: OK.", *others))
+
+
+@pytest.mark.parametrize(
+    ("said", "old"),
+    [
+        ("Forget what I said about emojis, I like them now.", "feedback_emojis.md: Never use emojis in client emails"),
+        ("Please delete what you know about my knee surgery.", "user_knee.md: Knee surgery on 2026-06-03"),
+    ],
+)
+def test_what_is_taken_back_by_its_subject_goes(said: str, old: str) -> None:
+    file, _, text = old.partition(": ")
+    assert [one.action for one in drafts(f"u: {said}\na: OK.", memory(file, text))] == ["delete"]

@@ -27,6 +27,7 @@ _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
 _OTHER_UNIT = re.compile(r".\s+of\b|[kh]\s+in\b")  # the last week of June, last month in Rome
+_EVERY = re.compile(r"\b(?:every|each|alle|tous les|toutes les|cada|ogni|elke)\s+$", re.IGNORECASE)  # 6 days from now
 _NO_DAY = re.compile(r"['’]s\b|\bfrom now on\b", re.IGNORECASE)  # today's run, kept ten years from now on
 
 
@@ -104,7 +105,8 @@ class _PlacedDate:
     def is_meant(self) -> bool:
         """Whether it is a day or a span of its own, counted from when it was written."""
         span = self.span
-        if _NO_DAY.search(self.text, span.start, span.end + 3):
+        before = self.text[max(0, span.start - NEAR) : span.start]
+        if _EVERY.search(before) or _NO_DAY.search(self.text, span.start, span.end + 3):
             return False
         if span.kind in ("in", "ago"):
             return "i" not in span.symbols and span.unit in "dwfmk"

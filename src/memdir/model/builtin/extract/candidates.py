@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
-from memdir.model.builtin.extract.same_memory import RULE_STEMS
-from memdir.model.builtin.extract.talk import clauses
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, corrected
+from memdir.model.builtin.extract.talk import Existing, clauses
 from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
-from memdir.text.language import fold, stems, tokens
-from memdir.text.language import language as language_of
-from memdir.text.phrases import alternatives, anywhere, cues, meanings_in
+from memdir.text.language import stems
+from memdir.text.phrases import alternatives, anywhere, meanings_in
 from memdir.text.speakers import own_words
 
 KEEP = 0.6  # how likely a clause must be something to keep
@@ -70,19 +69,20 @@ class MemoryCandidate:
         return [stem for judged in (*self.core, *self.support) for stem in stems(judged.seen.clause.text)]
 
 
-def find_candidates(turns: Sequence[UserTurn], judge: SentenceJudge) -> list[MemoryCandidate]:
+def find_candidates(
+    turns: Sequence[UserTurn], judge: SentenceJudge, known: Sequence[Existing]
+) -> list[MemoryCandidate]:
     """Every candidate of the conversation, in the order in which it was said."""
     found: list[MemoryCandidate] = []
     for number, turn in enumerate(turns):
-        judged = list(_judged(turn, judge))
+        judged = list(_judged(turn, judge, known))
         granted = _granted(turn, judged)
         some = [granted] if granted else list(_grouped(turn, judged))
-        earlier = turns[number - 1] if number else None
-        found.extend(replace(one, earlier=earlier, alone=len(some) == 1) for one in some)
+        found.extend(replace(one, earlier=turns[number - 1] if number else None, alone=len(some) == 1) for one in some)
     return found
 
 
-def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
+def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, or something moved."""
     is_announced, is_listed, around = False, False, frozenset[str]()
     jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
@@ -99,6 +99,7 @@ def _judged(turn: UserTurn, judge: SentenceJudge) -> Iterator[Scored]:
         is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
         is_asked_for = is_asked_for and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
         is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
+        is_told = is_told or (is_meant and corrected(text, turn.language, known) is not None)
         is_kept = is_told or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
@@ -125,8 +126,7 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
 
 
 def _is_told(seen: Seen, *, in_jest: bool) -> bool:
-    """Whether a clause asks for it in so many words, and means it: "from now on" is often said in jest or of a what-if;
-    what follows "remember that" may be a maybe, and is to be remembered as one."""
+    """Whether a clause asks for it in so many words and means it; what follows "remember that" may be a maybe."""
     if not seen.wish:
         return False
     text, is_asked = seen.clause.text, seen.wish.kind == "remember-this"
@@ -163,9 +163,7 @@ def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     if "yes" not in first.seen.meanings or "halt" in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS:
         return None
     asked = [clause.text for clause in clauses(own_words(turn.before), 0)]
-    question = fold(asked[-1]) if asked else ""
-    meant = {cue.meaning for cue in cues(question, tokens(question), language_of(question))}
-    if "offer" not in meant:
+    if not asked or "offer" not in meanings_in(asked[-1]):
         return None
     support = tuple(one for one in judged[1:] if one.odds["N"] < one.odds["W"] + one.score)
     return MemoryCandidate("feedback", turn, (first,), support, tuple(asked[-2:]))

@@ -13,7 +13,15 @@ from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, fin
 from memdir.model.builtin.extract.features import Seen, UserTurn, observe
 from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
 from memdir.model.builtin.extract.judge import CLASSES, SentenceJudge, shipped
-from memdir.model.builtin.extract.same_memory import Shelf, best_match, is_beside, restated, shelve, subject_and_values
+from memdir.model.builtin.extract.same_memory import (
+    Shelf,
+    best_match,
+    corrected,
+    is_beside,
+    restated,
+    shelve,
+    subject_and_values,
+)
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
@@ -45,13 +53,15 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
 def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
     """The same with a judge of the caller's choice (training and evaluation)."""
     turns = observe(conversation)
-    candidates = [one for found in find_candidates(turns, judge) if (one := usable(found))]
+    candidates = [one for found in find_candidates(turns, judge, conversation.existing) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}
     for candidate in candidates:
         if is_revoked(candidate, turns, candidates) or is_known(candidate, shelf):
             continue
-        fresh = shelve([_existing(one) for one in drafts.values() if one.action == "create"], "", judge.familiar)
+        new = [one for one in drafts.values() if one.action == "create"]
+        written = [Existing(one.file, one.name, one.description, one.type, one.body) for one in new]
+        fresh = shelve(written, "", judge.familiar)
         again = _changed(conversation, candidate, fresh, judge) if _is_change(candidate) else restated(candidate, fresh)
         updates = again or _changed(conversation, candidate, shelf, judge)
         draft = compose(conversation, candidate, updates, {one.file for one in (*shelf.memories, *fresh.memories)})
@@ -63,6 +73,8 @@ def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, .
 
 def _changed(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge) -> Existing | None:
     """The memory on disk that is on the same point."""
+    if meant := corrected(candidate.core[-1].seen.clause.text, candidate.turn.language, shelf.memories):
+        return meant
     memory = restated(candidate, shelf)
     if memory is None:
         memory, _ = best_match(conversation, candidate, shelf, judge)
@@ -81,10 +93,6 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
         Topic.compose(name=one.name, description=one.description, kind=None, body=one.body) for one in (before, after)
     )
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
-
-
-def _existing(draft: MemoryDraft) -> Existing:
-    return Existing(draft.file, draft.name, draft.description, draft.type, draft.body)
 
 
 def _revocations(
@@ -219,7 +227,6 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
 
 def _sources(conversation: Talk, candidate: MemoryCandidate) -> tuple[str, ...]:
     """The lines a draft came from: the user's own, and those he adopted or leaned on."""
-    lines = conversation.lines
-    said = [line.id for line in lines[: candidate.turn.index] if line.role == "assistant" and line.kind == "said"]
-    adopted = said[-1:] if candidate.adopted else []
+    before = conversation.lines[: candidate.turn.index] if candidate.adopted else ()
+    adopted = [line.id for line in before if line.role == "assistant" and line.kind == "said"][-1:]
     return tuple(dict.fromkeys((*adopted, candidate.turn.line.id)))

@@ -16,7 +16,7 @@ from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
 from memdir.model.builtin.extract.wishes import Wish, pointed, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import cjk_runs, clean, fold, language, tokens
-from memdir.text.phrases import Cue, cues
+from memdir.text.phrases import Cue, cues, meanings_in
 
 _PATH = re.compile(
     r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
@@ -128,9 +128,7 @@ def _neighbours(found: list[list[Cue]], at: int) -> Iterator[str]:
 
 
 def _context(turn: UserTurn) -> Iterator[str]:
-    before = fold(turn.before)
-    tongue = language(before) if before else turn.language
-    meant = {cue.meaning for cue in cues(before, tokens(before), tongue)}
+    meant = meanings_in(turn.before)
     yield from (f"asst:{meaning}" for meaning in _TELLING if meaning in meant)
-    if before.rstrip().endswith(("?", "？")):
+    if turn.before.rstrip().endswith(("?", "？")):
         yield "asst:asks"

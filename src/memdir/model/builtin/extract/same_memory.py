@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.text.language import fold, language, stems, tokens
-from memdir.text.phrases import anywhere, at_end, cues
+from memdir.text.phrases import alternatives, anywhere, at_end, cues
 from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
@@ -103,6 +103,19 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
     return None
 
 
+def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing | None:
+    """The memory whose value a clause takes back by naming it: "the budget is 4,500, not 5,400"."""
+    found = re.search(rf"\s(?:{alternatives('negated', tongue)})\s+((?:\S+\s*){{1,4}})$", text, re.IGNORECASE)
+    head = re.split(r"[,;:]\s+", text[: found.start()].rstrip(" ,"))[-1] if found else ""
+    mine, said, gone = set(stems(head)), set(tokens(fold(head))), set(tokens(fold(found[1]))) if found else set()
+    same = []
+    for memory in memories if gone else ():
+        words = set(tokens(fold(told := f"{memory.description} {memory.body}")))
+        if gone <= words and said - words and 2 * len(mine.intersection(stems(told))) > len(mine):
+            same.append(memory)
+    return same[0] if len(same) == 1 else None
+
+
 def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
     """Whether it is about something else: each has a subject of its own, and no word of a change is said. Two facts
     that share hardly more than "we decided to use" are two."""
@@ -149,8 +162,7 @@ def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]
 
 
 def are_other_things(one: str, other: str) -> bool:
-    """Whether two texts are about things of one kind with other numbers, as "gadget 07" and "gadget 09" are. Of what a
-    sentence begins with, "gate 3 closes at 18:00", another number is another thing if more than the number differs."""
+    """Whether two texts are about things of one kind with other numbers: gadgets 07 and 09, gates 2 and 3."""
     mine, theirs = _numbered(one), _numbered(other)
     opens, begins = (_OPENING.match(text.casefold()) for text in (one, other))
     is_other = any(mine[kind].isdisjoint(theirs[kind]) for kind in mine.keys() & theirs.keys())
