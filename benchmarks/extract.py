@@ -72,6 +72,7 @@ async def measure(size: int) -> dict[str, float]:
             session = memory.session("bench", on_saved=files.extend)
             turn = _turn()
             asked = replace(turn.reply, content=(ToolUse("t", "Read", {}),))
+            memory.search(ASKS[0])  # whoever was asked before has read what is new
             session.turn_ended(turn.request, asked)  # as a host that is in the middle of a session has done
             noops.append(await _noop())
             before, start = _cpu_seconds(), time.perf_counter()

@@ -230,7 +230,7 @@ class Forgotten:
     def _is_older(self, claim: _Told, given_up: Sequence[_Told]) -> bool:
         """Whether an older word of the user's would replace a newer one, or stand beside it with another value."""
         older = [one for one in self._sources_of(claim) if not one.is_off]
-        for rival in (*given_up, *self._rivals_of(claim)):
+        for rival in (*given_up, *self._rivals_of(claim)) if older else ():
             is_taken = any(one.time < rival.time and self._is_from(claim, one, rival) for one in older)
             is_meant = self._is_live and self._turned_back(rival.time)
             if is_taken and not is_meant and not self._was_said(claim, rival.time, or_then=True):
@@ -248,8 +248,9 @@ class Forgotten:
 
     def _rivals_of(self, claim: _Told) -> Iterator[_Told]:
         """What stands here and differs from it in nothing but figures and days, or tells of a change from it."""
+        words = claim.words if claim.words != claim.sentence.terms else frozenset()
         for one in self._standing.like(claim):
-            is_other_value = claim.words and claim.words != claim.sentence.terms and claim.words == one.words
+            is_other_value = words and words <= one.sentence.terms and words == one.words
             if is_other_value or self._is_named_by(claim, one):
                 yield one
 

@@ -35,7 +35,7 @@ class Sentence:
     def __init__(self, text: str) -> None:
         self.text = text
         self._all = split_words(text)
-        self.terms = frozenset(stem(word) for word in self._all if _is_content(word))
+        self.terms = frozenset(filter(None, map(_term, self._all)))
 
     @cached_property
     def things(self) -> frozenset[int]:
@@ -106,15 +106,14 @@ def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _terms(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in split_words(text) if _is_content(word))
+    return frozenset(filter(None, map(_term, split_words(text))))
 
 
-def _is_content(word: str) -> bool:
-    return (
-        word not in STOP_WORDS
-        and word not in common_words()
-        and (len(word) > _SHORT or not word.isalpha() or not word.isascii())
-    )
+@lru_cache(maxsize=1 << 15)  # a dream asks for the words of all memories
+def _term(word: str) -> str:
+    """What stands for a word; nothing for one that carries no content."""
+    is_short = len(word) <= _SHORT and word.isalpha() and word.isascii()
+    return "" if is_short or word in STOP_WORDS or word in common_words() else stem(word)
 
 
 def things_in(text: str) -> frozenset[int]:

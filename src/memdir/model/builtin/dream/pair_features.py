@@ -41,19 +41,17 @@ class Note:
 
     def __init__(self, name: str, description: str, body: str, kind: str = "") -> None:
         self.text = f"{name}\n{description}\n{body}"
-        self.name_text, self.kind, self.body = name, kind, body
-        self.description = description
+        self.name_text, self.description, self.body, self.kind = name, description, body, kind
         self.name_words = _content(name)
         self.description_words = _content(description)
         self.body_words = _content(body)
-        self.words = list(dict.fromkeys([*self.name_words, *self.description_words, *self.body_words]))[:MAX_WORDS]
+        head = [*self.name_words, *self.description_words]
+        self.words = list(dict.fromkeys([*head, *self.body_words]))[:MAX_WORDS]
         self.stems = frozenset(map(stem, self.words))
         claim = body if self.repeats(description) else f"{description}. {body}"
         self.claim_words = _content(claim)[:MAX_WORDS]
         self.told = [word.casefold() for word in _RUN.findall(claim[:MAX_CLAIM])][:MAX_TOLD]
-        self.all_words = list(
-            dict.fromkeys([*self.name_words, *self.description_words, *self.words, *self.claim_words])
-        )
+        self.all_words = list(dict.fromkeys([*head, *self.words, *self.claim_words]))
 
     def repeats(self, claim: str) -> bool:
         """Whether a sentence of its body is this claim, word by word."""
@@ -240,8 +238,7 @@ def _weight(word: str) -> float:
 @lru_cache(4_000)
 def _direction(word: str) -> array[int]:
     """Where a word points, `ONE` long, each number above `SHIFT`; an unknown one points nowhere."""
-    total = _table().document_sum([word])
-    values = total.values() if total else [0] * DIMENSIONS
+    values = total.values() if (total := _table().document_sum([word])) else [0] * DIMENSIONS
     norm = math.sqrt(sum(map(mul, values, values))) or 1.0
     return array("I", [SHIFT + round(value * ONE / norm) for value in values])
 
