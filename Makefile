@@ -13,13 +13,15 @@ help:  ## Show this list
 
 setup: $(STAMP)  ## Install memdir and its tools into .venv
 
-# uv is used when it happens to be there; plain venv and pip do the same everywhere else.
+# uv is used when it happens to be there; plain venv and pip do the same everywhere else. pip itself is brought up to date first: an
+# old one writes a start script that loads more than a hook may (docs/adr/0003-cold-start.md).
 $(STAMP): pyproject.toml constraints.txt src/memdir/version.py
 	@if command -v uv >/dev/null 2>&1; then \
 	  { [ -x $(BIN)/python ] || uv venv -q --python $(PYTHON) $(VENV); } && \
 	  uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
 	else \
 	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV); } && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --upgrade pip && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi
 	@touch $(STAMP)
