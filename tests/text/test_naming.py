@@ -62,6 +62,8 @@ def test_a_description_is_the_first_sentence_and_no_body() -> None:
         ("Tests use a real database.\n\n**Why:** a mock hid it.", "", "Tests use a real database"),
         ("Release day\n\n**Why**: customers.", "", "Release day"),
         ("Release day\nWe ship on **Tuesdays**.", "Release day", "We ship on Tuesdays"),
+        ("We ship on Tuesdays\nbecause ops is in", "We ship on Tuesdays", "We ship on Tuesdays because ops is in"),
+        ("Package manager:\nuv, never pip. It is faster.", "Package manager", "uv, never pip"),
         ("# Areas\n\n- 3 * 4 is 12\n- more", "Areas", "3 * 4 is 12 more"),
     ],
 )

@@ -32,12 +32,14 @@ _LABEL = re.compile(r"\n\s*\*\*[^*\n]{1,30}(?::\*\*|\*\*:)")  # "**Why:**" tells
 
 
 def titled(text: str) -> tuple[str, str]:
-    """The title that a text begins with, a line of its own, and the rest; no title where it begins otherwise."""
+    """The title that a text begins with, a line of its own, and the rest, or all where its sentence goes on there;
+    no title where it begins otherwise."""
     first, _, rest = text.strip().partition("\n")
     line = _MARKS.sub("", first.strip()).strip("*_ ")
-    is_title = bool(line and rest.strip()) and len(line) <= MAX_TITLE and not line.endswith((",", ";"))
-    is_title = is_title and not _LABEL.match("\n" + rest)
-    return (line.rstrip(".: "), rest) if is_title else ("", text)
+    if not line or not rest.strip() or len(line) > MAX_TITLE or line.endswith((",", ";")) or _LABEL.match("\n" + rest):
+        return "", text
+    goes_on = line == first.strip() and line[-1].isalnum() and rest[0].islower()
+    return line.rstrip(".: "), text if goes_on else rest
 
 
 def describe(body: str) -> str:
