@@ -205,11 +205,8 @@ def settings_page() -> str:
 def _environment_table() -> str:
     rows = (
         ("`MEMDIR_HOME`", "memdir's home instead of `~/.memdir`"),
-        (
-            "`MEMDIR_DIRECTORY`",
-            "the memory directory itself, a full path, for embedding hosts; goes before everything (S1)",
-        ),
-        ("`MEMDIR_DISABLE`", "`1` turns memory off (S5)"),
+        ("`MEMDIR_DIRECTORY`", "the memory directory itself, a full path, for embedding hosts; goes before everything"),
+        ("`MEMDIR_DISABLE`", "`1` turns memory off"),
         (
             "`MEMDIR_NO_DAEMON`",
             "`1`: no daemon is started or asked (ADR 0063), and no command leaves a process that sends to the team",

@@ -105,13 +105,23 @@ def test_what_these_pages_show_can_be_done(page: str, repository: Path, memdir_c
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_no_page_for_people_names_a_clause() -> None:
+    """They are for who works on it: comments, tests, decisions, what is made of docstrings."""
+    inner = {"clauses.md", "architecture.md", "api.md"}
+    for page in (page for page in PAGES if page.parent.name != "adr" and page.name not in inner | {"CONTRIBUTING.md"}):
+        text = re.sub(r"\(F[2-5]\)", "", page.read_text(encoding="utf-8"))  # keys of the chat
+        assert re.findall(r"\bSPEC\b|\([A-Z]\d{1,2}(?:, [A-Z]\d{1,2})*\)", text) == [], page.name
+
+
 def test_the_package_brings_all_that_its_readme_links_to() -> None:
-    """There is no address of the repository to link to: what is unpacked must do."""
+    """There is no address of the repository to link to: what is unpacked must do. Once there is one, an index shows
+    README beside it, and there a link works only when it is whole."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    has_address = "urls" in project["project"]
     packed = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     links = re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert links
-    assert {link.split("/")[0] for link in links if "://" not in link} <= set(packed)
+    assert bool(links) != has_address
+    assert {link.split("/")[0] for link in links} <= (set() if has_address else set(packed))
 
 
 LOST = {"the last change": "{last}", "the tree of the last change": "{last}^{{tree}}", "an old version": "{old}:two.md"}
