@@ -7,15 +7,14 @@ import os
 import shlex
 import socket
 import sys
-import threading
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memdir.agent.bash.bash_tool import ShellResult, run_sandboxed
 from memdir.agent.bash.sandbox import Kind, works
+from tests.leaks import nothing_left_behind
 
 from .place import build_place, snapshot
 
@@ -264,22 +263,17 @@ def test_output_that_is_not_text_is_replaced(kind: Kind, place: Path) -> None:
 
 
 def test_nothing_leaks_over_many_runs(kind: Kind, place: Path) -> None:
-    def held() -> tuple[int, int]:
-        return len(os.listdir("/proc/self/fd")), threading.active_count()
+    async def one(at: int) -> None:
+        command = ("echo hi", "sleep 97531", "yes")[at % 3]
+        await run_sandboxed(command, cwd=str(place), timeout_seconds=0.3, max_output_bytes=100, kind=kind)
 
-    async def many() -> tuple[Any, Any]:
-        async def one(at: int) -> None:
-            command = ("echo hi", "sleep 97531", "yes")[at % 3]
-            await run_sandboxed(command, cwd=str(place), timeout_seconds=0.3, max_output_bytes=100, kind=kind)
-
-        await one(0)
-        before = held()
+    async def many() -> None:
         for _ in range(3):
             await asyncio.gather(*(one(at) for at in range(6)))
-        return before, held()
 
-    before, after = asyncio.run(many())
-    assert before == after
+    asyncio.run(one(0))
+    with nothing_left_behind():
+        asyncio.run(many())
 
 
 def test_a_command_with_shell_quotes_arrives_unchanged(kind: Kind, place: Path) -> None:
