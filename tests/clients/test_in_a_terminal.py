@@ -6,17 +6,29 @@ import json
 
 import pytest
 
+from tests.clients.coding_agents import NAMES
 from tests.clients.conftest import Desk, texts
 from tests.clients.terminal import DOWN, ENTER, Terminal
 from tests.clients.test_one_memory import QUESTION, recalled
+from tests.clients.test_subagents import PROMPT, TASK, delegates
 from tests.hooks.agents import wait_for
-from tests.provider_server import Answer, Call, Recorded, says
-from tests.provider_server.script import Body, Outcome
+from tests.provider_server import Recorded
 
 RULE = "Never mock the database in our tests"
-OPTIONS = {"codex": ("--no-daemon",), "claude": ("--model", "claude-sonnet-4-5")}
+OPTIONS = {
+    "claude": ("--model", "claude-sonnet-4-5"),
+    "codex": ("--no-daemon",),
+    "gemini": ("-m", "gemini-2.5-flash", "--approval-mode", "yolo"),
+    "qwen": ("--approval-mode", "yolo"),
+    "opencode": ("--model", "stub/stub-model"),
+}
 RESUMED = {"codex": ("resume", "--last"), "claude": ("--continue",)}
-READY = "auto mode on"  # Claude Code takes a prompt now
+READY = {  # to take a prompt
+    "claude": "auto mode on",
+    "gemini": "Type your message",
+    "qwen": "Type your message",
+    "opencode": "Ask anything",
+}
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -78,7 +90,7 @@ def test_a_session_keeps_its_memory_once_when_compacted_and_when_resumed(known: 
         if name == "codex":
             answered(terminal, DOWN)  # trust all and continue
         else:
-            terminal.wait_for(READY)
+            terminal.wait_for(READY[name])
         first = said(known, terminal, QUESTION)
         assert (len(recalled([first])), begins(first)) == (1, 1)
         more = said(known, terminal, f"{QUESTION} And those for the cache?")
@@ -105,10 +117,27 @@ def test_codex_runs_no_hook_that_nobody_trusts_and_status_says_so(known: Desk) -
     assert "trust" in known.memdir("attach", "--status", "codex", code=1)
 
 
-def test_what_is_saved_is_told_once_with_the_next_prompt(known: Desk) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_saved_is_told_where_the_user_sees_it(known: Desk, name: str) -> None:
+    """X9: at the start, beside the next prompt, or behind it, as each of them shows such things."""
+    known.asked("codex", "From now on always run the tests with make check before you commit, please.")
+    saved = known.memories[0].parents[1] / "attached" / "saved"
+    wait_for(saved.exists)
+    with opened(known, name) as terminal:
+        if name == "codex":
+            answered(terminal, DOWN)
+        else:
+            terminal.wait_for(READY[name])
+        if name not in ("claude", "gemini"):  # whose users are told when they start
+            terminal.say("Thank you for that.")
+        terminal.wait_for("Memory saved:")
+        assert not saved.exists(), "nobody is told again"
+
+
+def test_what_is_saved_while_a_session_goes_on_is_told_once_with_the_next_prompt(known: Desk) -> None:
     """X9: in the words of Claude Code's own notes."""
     with opened(known, "claude") as terminal:
-        terminal.wait_for(READY)
+        terminal.wait_for(READY["claude"])
         said(known, terminal, "From now on always run the tests with make check before you commit, please.")
         wait_for(lambda: len(known.memories) == 2 or terminal.look())
         terminal.say("thanks")
@@ -117,20 +146,27 @@ def test_what_is_saved_is_told_once_with_the_next_prompt(known: Desk) -> None:
         assert "Memory saved" not in terminal.shown
 
 
-def test_what_a_sub_agent_is_told_is_no_rule_of_the_users(known: Desk) -> None:
+@pytest.mark.parametrize("name", ["codex", "claude"])
+def test_what_a_sub_agent_is_told_or_says_is_no_rule_of_the_users(known: Desk, name: str) -> None:
     """L4: the model wrote it. The person's own words of the same turn count."""
-    told = "Please never mock the message queue in our tests, we got burned by that last quarter."
-    task = {"description": "look", "prompt": told, "subagent_type": "general-purpose", "run_in_background": False}
+    known.server.add(*[delegates] * 30)
+    before = len(known.server.requests)
 
-    def step(body: Body) -> Outcome:
-        is_main = any(text.startswith("Ask a helper") for text in texts(body["messages"]))
-        is_new = not any("tool_result" in str(message["content"]) for message in body["messages"])
-        return Answer((Call("Agent", task, "toolu_1"),)) if is_main and is_new else says("ok")
+    def helpers() -> list[Recorded]:
+        new = [one for one in known.server.requests[before:] if TASK in str(one.body)]
+        return [one for one in new if not any(PROMPT in text for text in texts(one.body))]
 
-    known.server.add(*[step] * 12)
-    requests = known.asked("claude", "Ask a helper to look. From now on we deploy on Mondays only.")
-    helpers = [request for request in requests if told in texts(request.body["messages"])]
-    assert helpers and not recalled(helpers)
-    wait_for(lambda: len(known.memories) > 1)
-    assert not [path for path in known.memories if "queue" in path.read_text(encoding="utf-8")]
-    assert [path for path in known.memories if "Mondays" in path.read_text(encoding="utf-8")]
+    with opened(known, name, *(("-m", "gpt-5") if name == "codex" else ())) as terminal:
+        if name == "codex":
+            answered(terminal, DOWN)
+        else:
+            terminal.wait_for(READY[name])
+        said(known, terminal, PROMPT)
+        wait_for(lambda: helpers() or terminal.look())
+        wait_for(lambda: len(known.memories) > 1 or terminal.look())
+        terminal.say("/exit" if name == "claude" else "/quit")
+        terminal.end()
+    wait_for(lambda: not list((known.home / ".memdir").glob("projects/*/attached/queue/*")))
+    assert not recalled(helpers()), "nobody talks there"
+    kept = "\n".join(path.read_text(encoding="utf-8") for path in known.memories)
+    assert "Mondays" in kept and "burned" not in kept and "staging" not in kept and "before you delete" not in kept

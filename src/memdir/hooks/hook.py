@@ -234,7 +234,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     is_known = _attend(memory, call)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
-    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory), *_of_team(memory)))))
+    answer = HookAnswer(message="\n".join(filter(None, (_saved(memory, call), *_of_team(memory)))))
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return answer
     if source == "compact" and call.host != "claude":
@@ -249,7 +249,7 @@ def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     _attend(memory, call)
     from memdir.hooks.prompt_recall import recalled
 
-    saved = _saved(memory)
+    saved = _saved(memory, call)
     answer = HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
     return _begun_late(memory, call, answer) if call.host == "gemini" else answer
 
@@ -280,13 +280,15 @@ def _with_start(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
 
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
-    """A turn ended: it is queued, and the worker learns from it. Whatever is printed here starts another turn."""
+    """A turn ended: it is queued, and the worker learns from it. Whatever is printed for the model starts another
+    turn."""
     from memdir.hooks.work_queue import WorkQueue
 
     _attend(memory, call)
+    saved = _saved(memory, call)
     WorkQueue(memory.layout).add(call.session)
     detach("hook", "--work", memory.layout.work_tree)
-    return HookAnswer()
+    return HookAnswer(message=saved)
 
 
 def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -357,9 +359,11 @@ def own_transcript(environment: Environment, host: str, path: str) -> str:
     return real if path and is_own else ""
 
 
-def _saved(memory: MemDir) -> str:
+def _saved(memory: MemDir, call: HookCall) -> str:
     """What workers saved since somebody was told last and nobody took back (X9): one notes it, one that was killed has
-    left what it had taken up."""
+    left what it had taken up. Qwen shows its user what a hook says when a turn ends, and at no other time."""
+    if (call.event in ("stop", "end")) != (call.host == "qwen"):
+        return ""
     folder = memory.layout.attached
     queue = os.path.join(folder, "queue")
     is_taken = os.path.isdir(queue) and any("~" in name for name in os.listdir(queue))
