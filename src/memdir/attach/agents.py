@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_json import decode
 from memdir.disk.programs import find_program
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
@@ -249,10 +250,7 @@ def _read_json(path: str) -> dict[str, Any]:
 
 def decoded(data: bytes) -> dict[str, Any]:
     """The object that JSON holds; an empty one where it holds none."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
+    found = decode(data)
     return found if isinstance(found, dict) else {}
 
 
