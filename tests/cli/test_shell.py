@@ -149,6 +149,8 @@ def test_words_of_other_tools_are_answered(sh: Shell, words: list[str]) -> None:
     assert sh("rm", "kept").stdout.startswith(b"Forgot project_kept.md")
     assert sh("version").stdout == sh("--version").stdout
     assert b"memoryEnabled" in sh("settings").stdout
+    for word, command in (("get", b"show"), ("find", b"search"), ("save", b"remember"), ("prune", b"dream")):
+        assert b"Did you mean `memdir %s`?" % command in sh(word, "kept").stderr
 
 
 # Words, lists, going back

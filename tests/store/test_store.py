@@ -126,13 +126,19 @@ def test_a_memory_is_found_by_file_title_or_part(store: MemoryStore) -> None:
         "real_database",
         "Real Database",
         "datab",
+        "tabas",
+        "da",
+        "database.md",
         str(Path(store.root) / "real_database.md"),
     ):
         assert find_key(store, wanted) == "real_database.md"
     with pytest.raises(MemoryNotFound, match="fits 2 memories"):
         find_key(store, "real")
-    with pytest.raises(MemoryNotFound, match="no memory"):
-        find_key(store, "nothing like it")
+    add_memory(store, "不要模拟队列", kind=None, name="队列", origin=CLI)
+    assert find_key(store, "列") == "队列.md"
+    for wanted in ("nothing like it", "ab", "md", ".md", "_", ""):
+        with pytest.raises(MemoryNotFound, match="no memory"):
+            find_key(store, wanted)
 
 
 def test_a_hand_edit_is_a_commit_of_its_own_at_the_next_touch(store: MemoryStore) -> None:

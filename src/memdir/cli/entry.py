@@ -9,7 +9,7 @@ import errno
 import os
 import sys
 
-from memdir.errors import MemdirError
+from memdir.errors import DiskError, MemdirError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ ALIASES = {
     "cat": "show",
     "settings": "config list",
 }
+# What is asked about rather than done; by their letters some of these are nearest to a command that deletes.
+_MEANT = {"get": "show", "find": "search", "grep": "search", "save": "remember", "new": "remember", "prune": "dream"}
 _FIRST_STEPS = (
     ('memdir remember "Deploys are frozen until 2026-12-01"', "keep something"),
     ("memdir search deploy", "find it again"),
@@ -86,8 +88,6 @@ def _main(words: list[str]) -> int:
         return int(sys.modules["memdir.mcp_server.stdio"].serve())
     before, words = split_at_command(words)
     if before and not words:
-        from memdir.errors import UsageError
-
         told = "has no value" if before[-1] in _VALUED else "stands alone: there is no command"
         raise UsageError(f"{before[-1]} {told}", remedy="memdir [options] COMMAND; `memdir --help` lists all commands")
     if words[:1] in (["--version"], ["-V"], ["version"]):
@@ -108,8 +108,6 @@ def split_at_command(words: list[str]) -> tuple[list[str], list[str]]:
     for word in words[:at]:
         name = word.partition("=")[0]
         if word.startswith("-") and name not in _VALUED and word not in _FLAGS:
-            from memdir.errors import UsageError
-
             known = ", ".join((*_VALUED, *_FLAGS))
             raise UsageError(f"{name} is no option that may stand before a command", remedy=f"These may: {known}")
     return words[:at], words[at:]
@@ -293,17 +291,13 @@ def _tell(error: MemdirError, *, as_json: bool) -> None:
 def _unknown(name: str) -> MemdirError:
     import difflib
 
-    from memdir.errors import UsageError
-
-    close = difflib.get_close_matches(name, (*command_places(), *ALIASES), n=1)
+    close = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, (*command_places(), *ALIASES), n=1)
     hint = f"Did you mean `memdir {close[0]}`?" if close else "`memdir --help` lists all commands"
     return UsageError(f"there is no command {name!r}", remedy=hint)
 
 
 def _output_failed(error: OSError) -> int:
     """The command did its work, but what it had to say finds no room (`memdir list > /a/full/disk`)."""
-    from memdir.errors import DiskError
-
     _drop_output()
     print(f"memdir: the output cannot be written: {error.strerror}", file=sys.stderr)
     return DiskError.exit_code

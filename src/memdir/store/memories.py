@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -126,20 +127,21 @@ def forget_memories(store: MemoryStore, keys: Sequence[str], *, origin: Origin) 
 
 
 def find_key(store: MemoryStore, wanted: str, *, elsewhere: MemoryStore | None = None) -> str:
-    """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either. Those of a
-    store inside this one (`elsewhere`) are found only where none of the others fits."""
+    """The one memory that `wanted` names: by file, by file without ending, by name, or by a part of either, of one
+    or two letters where a word begins so; of a store inside this one (`elsewhere`) only where no other fits."""
     if not isinstance(wanted, str):
         raise UsageError(f"a memory is named by a text, not {type(wanted).__name__}", remedy="Pass its key or its name")
-    exact = _existing_key(store, wanted)
-    if exact:
+    if exact := _existing_key(store, wanted):
         return exact
     scan = store.scan(limit=None)
     folded = wanted.strip().casefold()
     inside = elsewhere.place.prefix if elsewhere is not None else "\n"
     names = {one.key: one.name.casefold() for one in scan.headers if not one.key.startswith(inside)}
     by_name = [key for key, name in names.items() if folded in (name, os.path.basename(key)[:-3].casefold())]
-    by_part = [key for key, name in names.items() if folded and (folded in key.casefold() or folded in name)]
-    unread = [item.key for item in scan.unreadable if folded and folded in item.key.casefold()]
+    within = "" if len(folded) > 2 or not folded.isascii() else r"(?<![^\W_])"
+    part = re.compile(within + re.escape(folded.removesuffix(".md") or "\0"))
+    by_part = [key for key, name in names.items() if part.search(f"{key[:-3].casefold()}\n{name}")]
+    unread = [item.key for item in scan.unreadable if part.search(item.key.removesuffix(".md").casefold())]
     for found in (by_name, by_part, unread):
         if key := the_only(found, wanted, "memories"):
             return key

@@ -32,8 +32,7 @@ _LABEL = re.compile(r"\n\s*\*\*[^*\n]{1,30}(?::\*\*|\*\*:)")  # "**Why:**" tells
 
 
 def titled(text: str) -> tuple[str, str]:
-    """The title that a text begins with, a line of its own, and the rest, or all where its sentence goes on there;
-    no title where it begins otherwise."""
+    """The title that a text begins with, a line of its own, and the rest, or all where a sentence goes on; or none."""
     first, _, rest = text.strip().partition("\n")
     line = _MARKS.sub("", first.strip()).strip("*_ ")
     if not line or not rest.strip() or len(line) > MAX_TITLE or line.endswith((",", ";")) or _LABEL.match("\n" + rest):
