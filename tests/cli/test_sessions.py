@@ -463,6 +463,11 @@ def test_sessions_of_other_agents_are_listed_shown_and_exported(
     assert all(told[agent].startswith("Never mock the database") for agent in ("gemini", "qwen", "opencode")), told
     found = answer(memdir("search", "--sessions", "mock the database", "--json"))["matches"]
     assert {one["agent"] for one in found} == agents
+    shutil.copy(codex, codex.with_name(f"{codex.stem[:-8]}0000abcd.jsonl"))  # all of Codex' begin alike
+    shown = {line.split()[0] for line in memdir("sessions", "--agent", "all").out.splitlines()[1:]}
+    assert len(shown) == len(listed) + 1 and "0000abcd" in shown
+    assert all(memdir("sessions", "show", name, "--agent", "all").code == 0 for name in shown)
+    assert "codex session 0000abcd " in memdir("search", "--sessions", "mock the database").out
     for agent in agents:
         assert "User" in memdir("sessions", "show", "--agent", agent).out
         target = tmp_path / f"{agent}.html"

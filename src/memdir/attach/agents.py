@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,19 +90,6 @@ class Agent:
             folder = os.path.dirname(folder)
         found = re.search(rb"\d+\.\d+\.\d+", output_of([program, "--version"], seconds=_VERSION_SECONDS))
         return found[0].decode() if found else ""
-
-    def has_plugin(self) -> bool:
-        """Whether the folder `plugin/` was installed by the agent's own means."""
-        if self.name in ("gemini", "qwen"):
-            return os.path.isfile(os.path.join(self.home, "extensions", NAME, "gemini-extension.json"))
-        if self.name == "claude":
-            enabled = table(_read_json(self.hooks_file), "enabledPlugins")
-        elif self.name == "codex":
-            enabled = table(_read_toml(self.servers_file), "plugins")
-        else:
-            return False
-        states = [state for key, state in enabled.items() if key.partition("@")[0] == NAME]
-        return any(state.get("enabled", True) if isinstance(state, dict) else state is True for state in states)
 
     def group(self, event: str, program: str) -> dict[str, object]:
         """What stands in its list of an event."""
@@ -257,13 +243,6 @@ def decoded(data: bytes) -> dict[str, Any]:
 def table(within: dict[str, Any], name: str) -> dict[str, Any]:
     found = within.get(name)
     return found if isinstance(found, dict) else {}
-
-
-def _read_toml(path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads((read_if_plain(os.path.realpath(path), _MAX_MANIFEST) or b"").decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def program_path() -> str:

@@ -216,7 +216,7 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
     try:
         commands = _look_at_hooks(agent, found) if agent.hooks_file else _look_at_plugin(agent, found)
         _look_at_server(agent, found)
-        found.has_plugin = agent.has_plugin()
+        found.has_plugin = _has_plugin(agent)
     except BadMemoryFile as error:
         found.problems.append(str(error))
         return found
@@ -230,6 +230,20 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
         missing = "the hooks are" if found.has_server else "the MCP server is"
         found.problems.append(f"{missing} missing: `memdir attach {agent.name}` adds what is")
     return found
+
+
+def _has_plugin(agent: Agent) -> bool:
+    """Whether the folder `plugin/` was installed by the agent's own means."""
+    if agent.name in ("gemini", "qwen"):
+        return os.path.isfile(os.path.join(agent.home, "extensions", NAME, "gemini-extension.json"))
+    enabled: object = None
+    if agent.name == "claude":
+        enabled = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file).get("enabledPlugins")
+    elif agent.name == "codex":
+        enabled = parsed_toml(read_settings_text(agent.servers_file) or "", agent.servers_file).get("plugins")
+    plugins = enabled.items() if isinstance(enabled, dict) else ()
+    states = [state for key, state in plugins if key.partition("@")[0] == NAME]
+    return any(state.get("enabled", True) if isinstance(state, dict) else state is True for state in states)
 
 
 def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:

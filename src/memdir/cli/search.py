@@ -94,9 +94,11 @@ class SearchSessions:
 
 
 def _print_hit(hit: Hit, words: list[str], context: Context) -> None:
+    from memdir.cli.sessions import short_id
+
     terminal = context.terminal
     whose = "" if hit.agent == "memdir" else f"{hit.agent} "
-    where = f"{whose}session {hit.session[:8]}  {hit.role} {hit.message[:8]}" if hit.session else "daily log"
+    where = f"{whose}session {short_id(hit.session)}  {hit.role} {hit.message[:8]}" if hit.session else "daily log"
     when = hit.moment[:16].replace("T", " ")
     terminal.line(f"{terminal.style(clean(where), 'yellow')}  {terminal.dim(clean(when))}")
     terminal.line(f"    {terminal.highlighted(clean(hit.snippet), words)}")

@@ -20,13 +20,18 @@ SHORT_ID = 8  # characters of an id that tell sessions apart
 DAY_SECONDS = 86_400
 
 
+def short_id(session: str) -> str:
+    """What tells a session from others: how its id begins, or how it ends where an agent begins all of them alike."""
+    return session[-SHORT_ID:] if session.startswith(("rollout-", "session-", "ses_")) else session[:SHORT_ID]
+
+
 def add_agent(parser: argparse.ArgumentParser) -> None:
     text = f"whose sessions: {', '.join(AGENTS)} or all (default: memdir)"
     parser.add_argument("--agent", choices=(*AGENTS, "all"), default="memdir", metavar="AGENT", help=text)
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    text = "a session's id, or the beginning of one (default: the latest)"
+    text = "a session's id, or the beginning or end of one (default: the latest)"
     parser.add_argument("session", metavar="SESSION", nargs="?", default=LATEST, help=text)
 
 
@@ -96,7 +101,7 @@ def _print_sessions(shown: list[SessionSummary], context: Context, *, with_agent
         agent = [one.ref.agent] if with_agent else []
         count = f"{'~' if one.is_guessed else ''}{one.messages}"
         age = age_words(one.ref.modified, now)
-        rows.append([one.ref.id[:SHORT_ID], *agent, age, size_words(one.ref.size), count, one.title or "(no title)"])
+        rows.append([short_id(one.ref.id), *agent, age, size_words(one.ref.size), count, one.title or "(no title)"])
     headers = ("session", *(("agent",) if with_agent else ()), "last used", "size", "messages", "title")
     styles = ("yellow", *(("cyan",) if with_agent else ()), "dim", "dim", "dim", "")
     context.terminal.table(rows, headers=headers, styles=styles)
@@ -181,7 +186,7 @@ def _print_candidates(
     now = context.memory.clock()
     rows = [
         [
-            one.ref.id[:8],
+            short_id(one.ref.id),
             age_words(one.ref.modified, now),
             size_words(one.size),
             "goes" if one in gone else f"stays: {one.stays_because or 'it was opened meanwhile'}",

@@ -157,13 +157,13 @@ def _shortened(text: str) -> str:
 
 
 def find_session(sessions: Sequence[SessionRef], wanted: str = LATEST) -> SessionRef:
-    """The session of an id or of the beginning of one; the newest for `latest`. `sessions` come newest first."""
+    """The session of an id, or how one begins or ends; the newest for `latest`. `sessions` come newest first."""
     if not sessions:
         raise MemoryNotFound("there is no session of this project", remedy="`memdir sessions --agent all` looks wider")
     if wanted == LATEST:
         return sessions[0]
     exact = [ref for ref in sessions if ref.id == wanted]
-    fitting = exact or [ref for ref in sessions if ref.id.startswith(wanted)]
+    fitting = exact or [ref for ref in sessions if ref.id.startswith(wanted) or ref.id.endswith(wanted)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
