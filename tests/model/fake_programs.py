@@ -14,6 +14,9 @@ from memdir.model.command import CommandModel, Program
 _SOURCE = """#!{python}
 import json, os, pathlib, subprocess, sys, time
 place = pathlib.Path({place!r})
+if sys.argv[1:2] == ["mcp"]:  # codex lists its servers
+    print((place / "servers.json").read_text() if (place / "servers.json").exists() else "[]")
+    sys.exit()
 given = sys.stdin.buffer.read() if {reads!r} else b""
 calls = place / "calls"
 number = len(list(calls.iterdir()))

@@ -15,6 +15,7 @@ from memdir.model import command
 from memdir.model.command import CommandModel, Program
 from memdir.model.model import ModelSettings, Request, SystemBlock, Usage
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant, user
+from tests.hooks.agents import wait_for
 from tests.leaks import assert_no_other_tasks, nothing_left_behind
 from tests.model.fake_programs import answer, claude_output, codex_output, fake_program
 from tests.model.providers import READ
@@ -78,11 +79,11 @@ async def test_claude_runs_without_hooks_tools_sessions_and_servers(tmp_path: Pa
 
 async def test_codex_runs_without_hooks_memories_sessions_and_servers(tmp_path: Path) -> None:
     fake = fake_program(tmp_path, "codex", answer("codex", "Done."))
+    (tmp_path / "servers.json").write_text('[{"name": "memdir", "enabled": true}, {"name": "my-own"}]')
     await fake.model.complete(replace(REQUEST, model=""))
     words = fake.calls[0]["argv"]
-    assert {"features.hooks=false", "features.memories=false", "mcp_servers={}", "--ephemeral", "read-only"} <= set(
-        words
-    )
+    assert {"features.hooks=false", "features.memories=false", "--ephemeral", "read-only"} <= set(words)
+    assert {"mcp_servers.memdir.enabled=false", "mcp_servers.my-own.enabled=false"} <= set(words)
     assert "--model" not in words, "without a name it takes its own"
 
 
@@ -199,6 +200,7 @@ async def test_a_program_that_cannot_be_run_is_named(tmp_path: Path) -> None:
 
 
 def assert_ended(hanging: Path) -> None:
-    """The child whose number stands there is gone, or about to be reaped by init."""
+    """The child whose number stands there is gone, or about to be reaped by init: on a busy machine it dies a moment
+    after it was killed."""
     status = Path(f"/proc/{hanging.read_text(encoding='utf-8')}/status")
-    assert not status.exists() or "State:\tZ" in status.read_text(encoding="utf-8")
+    wait_for(lambda: not status.exists() or "State:\tZ" in status.read_text(encoding="utf-8"))

@@ -79,19 +79,25 @@ async def test_claude_code_calls_tools_takes_results_and_runs_no_hook(
     assert not list((home / ".claude").glob("projects/*/*.jsonl")), "no session is kept"
 
 
-async def test_codex_calls_tools_and_keeps_no_session(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["gpt-5", ""])
+async def test_codex_is_asked_alone_without_its_tools_hooks_servers_and_sessions(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """Of a model that it knows as one which scripts its tools it keeps the script, with nothing behind it."""
     model = CommandModel("codex", path=program("codex"), folder=str(tmp_path / "work"))
     with ProviderServer([says(json.dumps(TOLD))]) as server:
         configure_codex(home, server.url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        reply = await model.complete(Request("gpt-5.6-luna", REQUEST.system, REQUEST.tools, REQUEST.messages, SETTINGS))
+        reply = await model.complete(Request(name, REQUEST.system, REQUEST.tools, REQUEST.messages, SETTINGS))
         sent = server.requests[0].raw.decode("utf-8")
     [use] = reply.message.tool_uses
     assert (reply.message.text, use.name, dict(use.input)) == ("I look.", "Read", {"file_path": "a.md"})
-    assert "Answer in one word." in sent
+    assert "Answer in one word." in sent and "You are Codex" not in sent
     assert not list(home.glob(".codex/sessions/**/*.jsonl"))
+    assert not (tmp_path / "hook-ran").exists() and not (tmp_path / "server-ran").exists()
+    assert not any(tool in sent for tool in ("mcp__own", "exec_command(args", "view_image(args", "web__"))
+    tools = [tool["name"] for tool in json.loads(sent).get("tools") or ()]
+    assert tools == (["request_user_input"] if name else [])
 
 
 async def test_codex_says_why_it_failed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +112,10 @@ async def test_codex_says_why_it_failed(home: Path, tmp_path: Path, monkeypatch:
 
 
 def configure_codex(home: Path, url: str) -> None:
+    """With a hook and a server that must never run."""
     (home / ".codex").mkdir()
+    hooks = json.loads((home / ".claude" / "settings.json").read_text(encoding="utf-8"))
+    (home / ".codex" / "hooks.json").write_text(json.dumps(hooks), encoding="utf-8")
     config = f"""
 model_provider = "stub"
 [model_providers.stub]
@@ -114,6 +123,9 @@ name = "stub"
 base_url = "{url}/v1"
 env_key = "OPENAI_API_KEY"
 wire_api = "responses"
+[mcp_servers.own]
+command = "touch"
+args = ["{home.parent}/server-ran"]
 """
     (home / ".codex" / "config.toml").write_text(config, encoding="utf-8")
     os.environ.pop("CODEX_HOME", None)

@@ -12,13 +12,13 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any, Literal
 
 from memdir.disk.atomic import make_folder
 from memdir.disk.child import ChildResult, run_child
+from memdir.disk.plain_json import decode
 from memdir.disk.programs import find_program
-from memdir.disk.shipped import shipped_text
+from memdir.disk.shipped import shipped_path, shipped_text
 from memdir.errors import ModelError
 from memdir.model.failures import failed, from_status
 from memdir.model.model import Reply, Request, Usage, tool_use_of
@@ -27,6 +27,7 @@ from memdir.prompts.compose import AsSaid, load_prompt
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 
 Program = Literal["claude", "codex"]
+SERVERS_SECONDS = 30.0  # until codex has listed them
 MAX_OUTPUT_BYTES = 32 << 20  # an answer is kilobytes; what is larger is a program gone wrong
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # which JSON leaves as they are
 _CLAUDE = (
@@ -35,8 +36,6 @@ _CLAUDE = (
 )
 _STATUS = re.compile(r"(?:status|API Error:?) (\d{3})\b")  # as claude and codex write it into their messages
 _CODEX = ("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only", "--color", "never")
-# Its own hooks, memories and tools have no part in answering for us. What a version does not know it ignores.
-_CODEX_WITHOUT = ("hooks", "memories", "apps", "plugins", "shell_tool")
 
 
 class CommandModel:
@@ -67,17 +66,35 @@ class CommandModel:
         """Nothing is held between requests."""
 
     async def _run(self, request: Request) -> ChildResult:
-        arguments = _claude_arguments(request) if self._program == "claude" else _codex_arguments(request)
+        arguments = _claude_arguments(request) if self._program == "claude" else await self._codex_arguments()
+        model = ["--model", request.model] if request.model else []
+        prompt = render_prompt(request).encode("utf-8", "replace")
+        done = await self._child([*arguments, *model], prompt, request.settings.longest_seconds)
+        if done.is_cut:
+            raise failed("bad_reply", f"{self._program} printed more than {MAX_OUTPUT_BYTES:,} bytes")
+        return done
+
+    async def _codex_arguments(self) -> list[str]:
+        """Its own hooks, memories, tools and words have no part in answering for us, nor have the user's MCP servers:
+        each is switched off by its name. What a version does not know it ignores."""
+        listed = decode((await self._child(["mcp", "list", "--json"], b"", SERVERS_SECONDS)).output)
+        names = [one.get("name") for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+        servers = [f"mcp_servers.{name}.enabled=false" for name in names]
+        system = f"model_instructions_file={json.dumps(shipped_path('prompts/command/system.md'))}"
+        options = [*shipped_text("model/codex_options.txt").split(), *servers, system]
+        return [*_CODEX, *(word for option in options for word in ("-c", option))]
+
+    async def _child(self, arguments: list[str], stdin: bytes, seconds: float) -> ChildResult:
         if self._folder:
             make_folder(self._folder)
         try:
-            done = await run_child(
+            return await run_child(
                 [self._path, *arguments],
-                stdin=render_prompt(request).encode("utf-8", "replace"),
+                stdin=stdin,
                 # Whatever hooks the program runs in spite of us must not call memdir again.
                 environment={**os.environ, "MEMDIR_DISABLE": "1"},
                 cwd=self._folder or None,
-                timeout_seconds=request.settings.longest_seconds,
+                timeout_seconds=seconds,
                 max_output_bytes=MAX_OUTPUT_BYTES,
             )
         except TimeoutError:
@@ -85,22 +102,12 @@ class CommandModel:
         except OSError as error:
             remedy = f"Install {self._program} again"
             raise ModelError(f"{self._path} cannot be run: {error}", kind="no_sdk", remedy=remedy) from error
-        if done.is_cut:
-            raise failed("bad_reply", f"{self._program} printed more than {MAX_OUTPUT_BYTES:,} bytes")
-        return done
 
 
 def _claude_arguments(request: Request) -> list[str]:
     system = load_prompt("command/system.md").render().strip()
     schema = json.dumps(request.settings.json_schema or json.loads(shipped_text("model/command_answer.json")))
-    model = ["--model", request.model] if request.model else []
-    return [*_CLAUDE, "--json-schema", schema, "--system-prompt", system, *model]
-
-
-def _codex_arguments(request: Request) -> list[str]:
-    without = [word for feature in _CODEX_WITHOUT for word in ("-c", f"features.{feature}=false")]
-    model = ["--model", request.model] if request.model else []
-    return [*_CODEX, *without, "-c", "mcp_servers={}", *model, "-"]
+    return [*_CLAUDE, "--json-schema", schema, "--system-prompt", system]
 
 
 def render_prompt(request: Request) -> str:
@@ -140,14 +147,14 @@ def _told_block(block: Block) -> dict[str, Json] | None:
 
 def claude_reply(output: bytes, model: str) -> Reply:
     """The reply in claude's one JSON object."""
-    try:
-        found: dict[str, Any] = json.loads(output)
-        usage = found.get("usage") or {}
-    except (ValueError, AttributeError) as error:
-        raise failed("bad_reply", "claude printed something that is no JSON") from error
+    found = decode(output)
+    if not isinstance(found, dict):
+        raise failed("bad_reply", "claude printed something that is no JSON")
     if found.get("is_error"):
         raise _refused("claude", str(found.get("result") or found.get("errors") or found.get("subtype")))
-    return _reply(found.get("structured_output") or found.get("result") or "", usage_of(usage), model)
+    return _reply(
+        found.get("structured_output") or found.get("result") or "", usage_of(found.get("usage") or {}), model
+    )
 
 
 def codex_reply(output: bytes, model: str) -> Reply:
@@ -165,11 +172,7 @@ def codex_reply(output: bytes, model: str) -> Reply:
 
 
 def _events(output: bytes) -> Iterator[dict[str, Any]]:
-    for line in output.splitlines():
-        with suppress(ValueError):
-            event = json.loads(line)
-            if isinstance(event, dict):
-                yield event
+    yield from (event for line in output.splitlines() if isinstance(event := decode(line), dict))
 
 
 _READERS = {"claude": claude_reply, "codex": codex_reply}
@@ -220,8 +223,5 @@ def _as_object(answer: Json) -> dict[str, Json] | None:
     text = answer.strip()
     if text.startswith("```"):
         text = text.split("\n", 1)[-1].rsplit("```", 1)[0]
-    try:
-        parsed = json.loads(text)
-    except ValueError:
-        return None
+    parsed = decode(text.encode("utf-8", "replace"))
     return parsed if isinstance(parsed, dict) else None

@@ -9,13 +9,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_json import decode
 from memdir.errors import MemdirError
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
@@ -164,8 +165,5 @@ class LogNews:
 
 def _read_state(path: str) -> dict[str, dict[str, object]]:
     """What was done; nothing where that cannot be read: a line that comes twice makes no second memory."""
-    with suppress(ValueError, RecursionError):
-        found = json.loads(read_if_plain(path, MAX_STATE_BYTES) or b"{}")
-        if isinstance(found, Mapping):
-            return {key: dict(one) for key, one in found.items() if isinstance(one, Mapping)}
-    return {}
+    found = decode(read_if_plain(path, MAX_STATE_BYTES) or b"")
+    return {key: one for key, one in found.items() if isinstance(one, dict)} if isinstance(found, dict) else {}
