@@ -249,6 +249,13 @@ def test_remember_tells_the_kind(sh: Shell, text: str, kind: str) -> None:
     assert sh.json("remember", text)["type"] == kind
 
 
+def test_who_keeps_something_of_himself_in_one_project_is_told_how_it_holds_in_all(sh: Shell) -> None:
+    told = sh("remember", "I have run databases for ten years; React is new to me")
+    assert b"`memdir move user_i_have_run_databases_for_ten_years.md --scope user`" in b" ".join(told.stderr.split())
+    for words in (("I speak Polish", "--type", "user", "--scope", "user"), ("Deploys are frozen",)):
+        assert b"move" not in sh("remember", *words).stderr
+
+
 def test_dates_are_made_absolute_the_sign_stays_and_the_first_line_is_the_title(
     project: Path, clock: Clock, sh: Shell
 ) -> None:
