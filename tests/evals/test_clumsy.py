@@ -36,3 +36,8 @@ OF_JOBS = [slip for slip in SLIPS if slip.job in ("notes", "log", "doc") and sli
 )
 def test_no_mistake_costs_a_choice_notes_a_log_a_doc_or_a_conversation(slip: Slip) -> None:
     assert run_slip(slip) in ("repaired", "answered", "kept")
+
+
+@pytest.mark.parametrize("slip", COMPACT[:9], ids=lambda it: it.name)
+def test_a_summary_is_taken_whatever_stands_around_or_in_its_text(slip: Slip) -> None:
+    assert run_slip(slip) == "repaired"

@@ -6,7 +6,7 @@ import pytest
 from evals.clumsy import BODY, DEPLOYS, FORM, GOOD, HEAD, Mistake
 
 from memdir.errors import BadMemoryFile
-from memdir.store.form import deletion_in, well_formed
+from memdir.store.form import deletion_in, unspoilt, well_formed
 from memdir.store.topic import Topic
 
 KEY = "feedback_no_mocks.md"
@@ -161,3 +161,16 @@ def test_deleting_has_one_form_and_what_comes_near_it_means_the_same(text: str, 
 def test_what_only_may_mean_a_deletion_is_answered_and_becomes_no_text(text: str) -> None:
     with pytest.raises(BadMemoryFile, match="To delete a memory, Write it with the single line"):
         well_formed(KEY, text.encode(), GOOD.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("```markdown\n# Plan\n\n```sh\nls\n```\n\nMore.\n```\n", "# Plan\n\n```sh\nls\n```\n\nMore.\n"),
+        ("```\n# Plan\nMore.\n", "# Plan\nMore."),
+        ("```sh\nls\n```\nMore.\n```sh\nls\n```\n", "```sh\nls\n```\nMore.\n```sh\nls\n```\n"),
+        ("```\nls\n```\nMore.\n", "```\nls\n```\nMore.\n"),
+    ],
+)
+def test_a_fence_around_a_whole_text_goes_and_one_in_it_stays(text: str, meant: str) -> None:
+    assert unspoilt(text) == meant

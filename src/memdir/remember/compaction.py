@@ -21,6 +21,7 @@ from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import load_prompt
 from memdir.remember.session_memory import SessionMemory, headings_in
 from memdir.remember.turn import Skipped, is_asked
+from memdir.store.form import unspoilt
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, user
 from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, estimate_text, tail_start, whole_calls
@@ -159,7 +160,7 @@ class Compaction:
         wish = load_prompt("compact/keep.md").render(wish=keep) if keep else ""
         job = Job(prompt.render(keep=wish), MAX_TURNS, prompt.hash, CompactJob(keep))
         messages = conversation.messages
-        text = await self._summary(messages, request, job)
+        text = unspoilt(await self._summary(messages, request, job))
         if not text.strip():
             return Skipped("empty_summary")
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))

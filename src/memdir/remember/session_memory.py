@@ -43,7 +43,6 @@ SETTLE_SECONDS = 15.0  # how long a compaction waits for an update that is under
 SECTION_TOKENS = 2_000  # of one section; more crowds out the others
 TOTAL_TOKENS = 12_000  # of the notes: what a context after compaction can well afford
 _HEADING = re.compile(r"#{1,6}\s*(.+?)\s*#*|(?:\*\*|__)(.+?)(?:\*\*|__):?")
-_FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)  # around the whole of it
 CUT = "… (cut here: the rest is in {path})"
 
 
@@ -263,8 +262,6 @@ def _plain(title: str) -> str:
 
 def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
     text = unspoilt(text)
-    fenced = _FENCED.fullmatch(text.strip())
-    text = fenced[1] if fenced else text
     lines, headings = text.split("\n"), headings_in(text, titles)
     for (at, title), end in zip(headings.items(), [*list(headings)[1:], len(lines)], strict=False):
         noted = "\n".join(lines[at + 1 : end])

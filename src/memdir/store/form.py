@@ -105,8 +105,12 @@ def _problems(topic: Topic) -> list[str]:
 
 
 def unspoilt(text: str) -> str:
-    """A text without the line numbers of what it was read from, with line breaks where they came escaped."""
-    return _without_numbers(_with_line_breaks(text))
+    """A text without a fence around it and the line numbers of what it was read from, with line breaks where they came
+    escaped."""
+    text = _without_numbers(_with_line_breaks(text))
+    first, _, rest = text.strip().partition("\n")
+    is_open = re.fullmatch(r"```(?:markdown|md|text)?\s*", first)
+    return rest.removesuffix("```") if is_open and (rest.endswith("\n```") or "\n```" not in rest) else text
 
 
 def _with_line_breaks(text: str) -> str:

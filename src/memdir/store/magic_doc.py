@@ -36,7 +36,6 @@ _HEADER = re.compile(rb"#[ \t]+MAGIC DOC:[ \t]*(?P<title>\S[^\r\n]*)(?:\r?\n|\Z)
 _ITALICS = re.compile(
     rb"(?:[ \t]*\r?\n)?[ \t]*(?P<mark>[_*])(?![_*\s])(?P<text>[^\r\n]*[^\s_*])(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
-_FENCED = re.compile(rb"(?is)```\w*\r?\n(#[ \t]+MAGIC DOC:.*?)(?:\r?\n```)?")  # around the whole of it
 # What agents obey for its folder or its name, beside the names that no memory may have.
 _OBEYED = re.compile(
     r"(?:.*/)?(?:"
@@ -97,9 +96,7 @@ class MagicDoc:
     def _body_of(self, draft: bytes) -> bytes:
         """The text below header and instruction line, in whatever form a model left those: changed, twice, in a fence;
         ended as the text was."""
-        draft = unspoilt(draft.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        fenced = _FENCED.fullmatch(draft.strip())
-        rest = (fenced[1] if fenced else draft).removeprefix(_BOM)
+        rest = unspoilt(draft.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape").removeprefix(_BOM)
         while len(below := self._below_head(rest)) < len(rest):
             rest = below
         ending = b"\r\n" if b"\r\n" in self.text else b"\n"
