@@ -321,6 +321,17 @@ def test_the_choice_of_an_agent_s_own_memory_can_be_taken_back(run: Run, user_ho
     run("attach", "claude", "--own-memory", "serve", "--yes")
     run("attach", "claude", "--own-memory", "off", "--yes")
     assert json.loads(settings.read_text())["memoryHome"] == "memdir"
+    run("detach", "--yes")
+    for file, name in ((".claude/settings.json", "claude"), (".qwen/settings.json", "qwen")):
+        before = (user_home / file).read_bytes()
+        run("attach", name, "--own-memory", "off", "--yes")
+        assert b": false" in (user_home / file).read_bytes()
+        run("attach", name, "--yes")
+        assert b": false" in (user_home / file).read_bytes(), "who says nothing changes nothing"
+        run("attach", name, "--own-memory", "keep", "--yes")
+        assert b": false" not in (user_home / file).read_bytes()
+        run("detach", name, "--yes")
+        assert (user_home / file).read_bytes() == before
     for agent in ("gemini", "codex"):
         assert "for claude and qwen" in run("attach", agent, "--own-memory", "off", "--yes", code=2).stderr
 

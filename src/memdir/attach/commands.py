@@ -81,7 +81,7 @@ class Attach:
                 context.note(f"to learn from: {past.estimate or 'nothing that is not known yet'}")
 
         def planned() -> EditPlan:
-            plan = plan_attach(agents, program_path(), chosen)
+            plan = plan_attach(agents, program_path(), chosen, _record(context))
             served = [name for name, choice in chosen.items() if choice == "serve" and name not in plan.refused]
             home = "".join(served) or _home_again(chosen, options, context)
             plan.past = past.estimate if past else ""

@@ -71,13 +71,17 @@ class EditPlan:
         return [edit for edit in self.edits if edit.is_change]
 
 
-def plan_attach(agents: Sequence[Agent], program: str, own_memory: Mapping[str, OwnMemory]) -> EditPlan:
+def plan_attach(
+    agents: Sequence[Agent], program: str, own_memory: Mapping[str, OwnMemory], record: AttachRecord
+) -> EditPlan:
     """What attaching would write, with what becomes of the memory that an agent keeps itself. One agent whose settings
     cannot be used costs no other."""
 
     def change(agent: Agent, files: dict[str, str | None]) -> None:
         _attach(agent, files, program)
-        choice = own_memory.get(agent.name, "keep")
+        choice = own_memory.get(agent.name)
+        if choice == "keep":
+            _switch_back(agent, files, record)
         text = JsonText(files[agent.hooks_file] or "", agent.hooks_file) if agent.own_memory else None
         if text and (choice == "off" or (choice == "serve" and text.get(*agent.own_memory) is False)):
             *path, name = agent.own_memory
@@ -93,9 +97,7 @@ def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
 
     def change(agent: Agent, files: dict[str, str | None]) -> None:
         _detach(agent, files, record)
-        text = JsonText(files.get(agent.hooks_file) or "", agent.hooks_file)
-        if agent.hooks_file in record.own_memories and text.get(*agent.own_memory) is False:
-            files[agent.hooks_file] = _switched_back(text, agent.own_memory, record.own_memories[agent.hooks_file])
+        _switch_back(agent, files, record)
 
     plan = _planned(agents, change)
     for edit in plan.edits:
@@ -105,12 +107,15 @@ def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
     return plan
 
 
-def _switched_back(text: JsonText, setting: Sequence[str], former: object) -> str:
-    if former is not None:
-        return text.with_value(setting, former).text
-    text = text.without(setting)
-    above = setting[:-1]
-    return (text.without(above) if above and text.get(*above) == {} else text).text
+def _switch_back(agent: Agent, files: dict[str, str | None], record: AttachRecord) -> None:
+    """The agent's own memory as it was before we switched it off, where it is still off."""
+    file, setting = agent.hooks_file, agent.own_memory
+    text = JsonText(files.get(file) or "", file)
+    if file not in record.own_memories or text.get(*setting) is not False:
+        return
+    former, above = record.own_memories[file], setting[:-1]
+    text = text.without(setting) if former is None else text.with_value(setting, former)
+    files[file] = (text.without(above) if above and text.get(*above) == {} else text).text
 
 
 def elsewhere(agent: Agent, record: AttachRecord) -> list[Agent]:
