@@ -44,6 +44,28 @@ def test_what_is_told_to_one_is_known_to_the_next_once_and_where_it_helps(attach
     assert set((attached.home / OWN_HOOKS).read_text().split()) == {teller, asker}, "their own hooks run as before"
 
 
+TOOLS = {"search", "recall", "remember", "update", "forget", "list", "why"}
+
+
+def offered(value: object) -> set[str]:
+    """The tools of our server that a request names: each by itself, below the server's name, or in words."""
+    if isinstance(value, dict):
+        inner = (
+            {str(tool.get("name")) for tool in value.get("tools", ())} if "memdir" in str(value.get("name")) else set()
+        )
+        return inner | offered(list(value.values()))
+    if isinstance(value, list):
+        return {name for one in value for name in offered(one)}
+    return set(re.findall(r"memdir_{1,2}([a-z]+)", value)) if isinstance(value, str) else set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_request_has_the_tools_of_the_server(attached: Desk, name: str) -> None:
+    """A server that is ready too late is left out of it. Codex' newest models look their tools up by a script."""
+    requests = attached.asked(name, OFF_TOPIC, *(("-m", "gpt-5") if name == "codex" else ()))
+    assert any(offered(request.body) >= TOOLS for request in requests), [offered(one.body) for one in requests]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_long_index_arrives_whole_as_far_as_it_was_cut_by_us(attached: Desk, name: str) -> None:
     """P6: of more than it takes a client shows a part, and not the part that we would choose."""
