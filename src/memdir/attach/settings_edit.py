@@ -71,15 +71,13 @@ class EditPlan:
         return [edit for edit in self.edits if edit.is_change]
 
 
-def plan_attach(
-    agents: Sequence[Agent], program: str, own_memory: Mapping[str, OwnMemory], record: AttachRecord
-) -> EditPlan:
+def plan_attach(agents: Sequence[Agent], program: str, own: Mapping[str, OwnMemory], record: AttachRecord) -> EditPlan:
     """What attaching would write, with what becomes of the memory that an agent keeps itself. One agent whose settings
     cannot be used costs no other."""
 
     def change(agent: Agent, files: dict[str, str | None]) -> None:
         _attach(agent, files, program)
-        choice = own_memory.get(agent.name)
+        choice = own.get(agent.name)
         if choice == "keep":
             _switch_back(agent, files, record)
         text = JsonText(files[agent.hooks_file] or "", agent.hooks_file) if agent.own_memory else None

@@ -188,7 +188,8 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
 
 def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:
     """Sessions that began since the agent was attached, and none of its hooks was called since."""
-    source = next((one for name, one in all_sources(memory.environment).items() if _is_of(agent, name)), None)
+    sources = {name.removesuffix("-code"): source for name, source in all_sources(memory.environment).items()}
+    source = sources.get(agent.name)
     if one.problems or source is None or not one.events or not memory.settings.enabled:
         return
     try:
@@ -204,10 +205,6 @@ def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: floa
                 "runs hooks, and start it anew"
             )
             return
-
-
-def _is_of(agent: Agent, source: str) -> bool:
-    return source.removesuffix("-code") == agent.name
 
 
 def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
