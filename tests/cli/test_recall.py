@@ -311,7 +311,8 @@ def test_recall_adds_what_the_user_keeps_for_all_projects(memdir: Memdir) -> Non
     memdir("remember", "Integration tests for a client I want as tables", "--scope", "user")
     ran = memdir("recall", OVEN)
     assert "+ real_oven.md" in ran.out
-    assert "yours, for all projects" in ran.out
+    assert "yours, for all projects (--scope user)" in ran.out, "how another command is told which one"
+    assert "(--scope user)" in memdir("search", "tables").out
     (own,) = json.loads(memdir("recall", OVEN, "--json").out)["recalledOfUser"]
     assert own in ran.out
     assert "as tables" in memdir("recall", OVEN, "--render").out

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TYPES = ("user", "feedback", "project", "reference")
 HELP_WIDTH = 100  # the width the help texts and examples are written for
+OF_USER = "  yours, for all projects (--scope user)"  # behind a memory that is listed among the project's
 
 
 def build_parser(name: str, command: Command) -> argparse.ArgumentParser:

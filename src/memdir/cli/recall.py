@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.cli.context import add_limit, add_scope, text_of
+from memdir.cli.context import OF_USER, add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
 from memdir.errors import DiskError, UsageError
 from memdir.recall.recall import RecallRequest, Selection, Shown
@@ -139,7 +139,7 @@ def _print(
     chosen = () if options.explain and choice.by == "words" else choice.keys
     for scope, key in (*(("user", key) for key in own), *((options.scope, key) for key in chosen)):
         by = context.memory.team_authors(scope).told(key, "  {}") if "team" in (scope, key[:4]) else ""
-        whose = terminal.dim("  yours, for all projects" if scope == "user" and options.scope != "user" else clean(by))
+        whose = terminal.dim(OF_USER if scope == "user" and options.scope != "user" else clean(by))
         described = clean(_description(context.memory.place_of(scope).root, key))
         terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}  {described}{whose}".rstrip())
     if options.explain:

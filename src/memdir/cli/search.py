@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_limit, add_scope, text_of
+from memdir.cli.context import OF_USER, add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
     is_teams = "team" in (match.scope, match.key[:4])
     by = context.memory.team_authors(match.scope).told(match.key, "  {}") if is_teams else ""
-    whose = terminal.dim("  yours, for all projects" if match.scope == "user" else clean(by))
+    whose = terminal.dim(OF_USER if match.scope == "user" else clean(by))
     terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}{whose}")
     if match.snippet and match.snippet != match.topic.description:
         terminal.line(f"    {terminal.highlighted(clean(match.snippet), words)}")
