@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean
@@ -140,6 +141,9 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, width: int = HELP_WIDTH) -> None:
         super().__init__(prog, width=width, max_help_position=24 if width >= 80 else 8)
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:  # "-p, --print TEXT", as Python 3.13 has it
+        return re.sub(r"^(-\w) .*, (?=--)", r"\1, ", super()._format_action_invocation(action))
+
     def _split_lines(self, text: str, width: int) -> list[str]:
         import textwrap
 
@@ -151,8 +155,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
         lines = (line.partition(" # ") if len(line) > width else (line, "", "") for line in text.split("\n"))
         shown = "\n".join(f"  # {remark}\n{line.rstrip()}" if remark else line for line, _, remark in lines)
-        parts = shown.split("\n\n")
-        return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
+        return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in shown.split("\n\n"))
 
 
 class Context:
