@@ -94,7 +94,7 @@ $(CONFORMANCE): tests/conformance/package.json
 test-conformance: $(STAMP) $(CONFORMANCE)  ## Run the protocol's own tests against `memdir mcp --http` (needs npm)
 	$(RUN) TEST_CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/conformance
 
-test-share: $(STAMP)  ## Random teams over folders, git and hubs, with cuts and kills; a link swapped for a minute (half an hour)
+test-share: $(STAMP)  ## Random teams over folders, git and hubs, with cuts and kills; a link swapped for a minute (minutes)
 	$(RUN) SHARE_TESTS=all $(BIN)/python -m pytest -q -n auto --timeout 3000 tests/share
 
 coverage: $(STAMP)  ## Branch coverage of src
