@@ -344,10 +344,8 @@ class MemDir:
         self.require_enabled()
         try:
             report = self.team_sync(on_progress=on_progress).run(is_dry=is_dry, pushes_only=pushes_only)
-        except LockBusy:
-            raise  # another is at it
         except MemdirError as error:
-            if self.syncs:
+            if self.syncs and not isinstance(error, LockBusy):  # another is at it
                 note_outcome(self.place, getattr(error, "kind", "broken"), str(error), self.clock())
             raise
         if not is_dry:

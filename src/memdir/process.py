@@ -27,14 +27,14 @@ def open_descriptors() -> bool:
     return True
 
 
-def detach(*words: str) -> None:
+def detach(*words: str) -> int:
     """Start `memdir WORDS` in a process session of its own, with nothing open that is ours or a host's: it goes on when
-    both have ended, and nobody waits for it."""
+    both have ended, and nobody has to wait for it. Gives its id."""
     ready, child = os.pipe()
-    if os.fork():
+    if process := os.fork():
         os.close(child)
         os.read(ready, 1)  # until it has left our group: a host may kill that as soon as we have ended
-        return
+        return process
     try:
         os.setsid()
         os.close(child)

@@ -99,6 +99,7 @@ class Session:
         self._require_open()
         self._users += 1
         self._begin()
+        await self.meet_team()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -457,11 +458,14 @@ class Session:
         except MemdirError as error:  # a disk that cannot be written to: the conversation goes on without
             self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
         self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
-        if self._memory.syncs:
-            from memdir.share.team import TeamBehind  # most projects have no team
+
+    async def meet_team(self) -> None:
+        """Take in what teammates changed, before the first turn; nobody waits for it longer than a limit (E4)."""
+        if self._team is None and self._is_on and self._memory.syncs:
+            from memdir.share.team import START_SECONDS, TeamBehind  # most projects have no team
 
             self._team = TeamBehind(self._memory.sync_behind)
-            self._team.start()
+            await asyncio.to_thread(self._team.start().join, START_SECONDS)
 
     @cached_property
     def _unlearned(self) -> Unlearned:
@@ -638,6 +642,7 @@ class Session:
 
     async def _catch_up(self) -> None:
         """What failed is counted, and tried again next time."""
+        await self.meet_team()  # of a host that never entered
         memory = self._memory
         try:
             model = memory.model_for("extract")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
+from memdir.chat.host import ChatHost
 from memdir.disk.lock import locked
 from memdir.layout import Place
 from memdir.memdir import MemDir
@@ -48,9 +49,8 @@ def joined(project: Path, bob: Member, **more: ScriptedModel) -> MemDir:
 async def test_a_session_pulls_when_it_starts_and_pushes_when_it_ends(project: Path, bob: Member) -> None:
     memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
     shared = Path(memory.place.team().root)
-    async with memory.session("monday"):
-        assert memory.sync().problem == "", "the one in the background is waited for"
-        assert (shared / "deploys.md").exists()
+    async with memory.session("monday") as session:
+        assert (shared / "deploys.md").exists() and "deploys" in session.context(), "before the first turn"
         memory.add("Tests need Redis", name="redis", scope="team")
         (shared / "deploys.md").write_text(memory_text("deploys", "Deploys go out on Fridays."))
     await memory.close()
@@ -103,8 +103,16 @@ def test_hooks_pull_at_the_start_and_give_at_the_end(
     memory = joined(project.resolve(), bob)
     agent: Agent = make_agent("claude")
     shared = Path(memory.place.team().root)
-    agent.start()
-    wait_for((shared / "deploys.md").exists)
+    agent.start("compact")
+    assert not (shared / "deploys.md").exists(), "a turn is under way"
+    for number in range(5):  # one may take longer than a start waits, where all else is busy
+        bob.put(f"note{number}.md", memory_text(f"note{number}", "Said before the session began."))
+        bob.sync()
+        if f"note{number}.md" in agent.start("clear").stdout:
+            break
+    else:
+        pytest.fail("what the team changed was not there before the first turn")
+    assert (shared / "deploys.md").exists()
     memory.add("Tests need Redis", name="redis", scope="team")
     agent.hook("end", reason="exit")
 
@@ -163,6 +171,14 @@ def test_nothing_is_sent_while_a_turn_is_under_way() -> None:
     assert told == []
     behind.turn_ended()
     assert is_done.wait(10) and told == [True]
+
+
+async def test_a_chat_takes_in_what_the_team_changed_before_its_first_turn(project: Path, bob: Member) -> None:
+    model = ScriptedModel([says("On Tuesdays.")] * 4)
+    async with ChatHost(joined(project, bob, model=model)) as host:
+        await host.say("When do deploys go out?")
+    texts = ["".join(message.text for message in request.messages) for request in model.requests]
+    assert "deploys.md" in next(text for text in texts if "When do deploys go out?" in text)
 
 
 async def test_a_question_begins_a_turn_and_its_answer_ends_it(project: Path, bob: Member) -> None:

@@ -137,8 +137,8 @@ class ChatHost:
 
     async def __aenter__(self) -> ChatHost:
         self.conversation.answer_open_calls()
-        if self.session.is_on:
-            self.session.prefetch("").cancel()  # recall is opened while the person types
+        self.session.prefetch("").cancel()  # recall is opened while the person types
+        await self.session.meet_team()
         return self
 
     async def __aexit__(self, *_: object) -> None:

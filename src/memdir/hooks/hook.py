@@ -45,6 +45,7 @@ EVENTS = {
 MAX_INPUT_BYTES = 16 << 20  # of what a host tells: a prompt with a large paste
 MAX_ANSWER = 10_000  # characters in all: of more the hosts show a part (FACTS: Claude 2 KB, Codex head and tail)
 MAX_SECONDS = 5.0  # the hosts themselves give a hook up after ten
+SYNC_SECONDS = 3.0  # of them, for what the team changed, when a session starts
 LAST_SECONDS = 2.0  # behind them, to say that it was too late
 MAX_TOLD = 5  # files that a line names
 _OF_ANYBODY = ("tool", "tool done")  # a sub-agent's tools are guarded, too
@@ -163,7 +164,7 @@ def _after(memory: MemDir, event: str) -> None:
         from memdir.hooks.daemon_client import bring_up
 
         bring_up(memory)
-    if event in ("start", "end") and memory.syncs:  # not between: a turn may be under way (E4)
+    if event == "end" and memory.syncs:
         detach("hook", "--sync", memory.layout.work_tree)
 
 
@@ -232,6 +233,10 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
         memory.start()  # the text says that the directory is there (S4)
     source = call.text("source")
     is_known = _attend(memory, call)
+    if memory.syncs and source != "compact":  # before the first turn, not in one; what takes longer goes on behind (E4)
+        process, until = detach("hook", "--sync", memory.layout.work_tree), time.monotonic() + SYNC_SECONDS
+        while time.monotonic() < until and not os.waitpid(process, os.WNOHANG)[0]:
+            time.sleep(0.02)
     if source in _EMPTIED:
         memory.shown_in(call.session).forget()
     answer = HookAnswer(message="\n".join(filter(None, (_saved(memory, call), *_of_team(memory)))))

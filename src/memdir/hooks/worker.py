@@ -80,7 +80,6 @@ def _may_work(memory: MemDir) -> bool:
 
 def sync_team(folder: str) -> None:
     """`memdir hook --sync FOLDER`: take in what teammates changed, and give them what was changed here."""
-    os.nice(NICE)
     open_memory(folder, source="hook").sync_behind()
 
 

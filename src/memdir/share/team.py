@@ -27,6 +27,7 @@ TOKEN = "mdh_"  # noqa: S105 - how a hub's tokens begin
 JOIN = "`memdir join` a folder, a git repository or a hub"
 _MAX_TOKEN_BYTES = 4096
 DEBOUNCE_SECONDS = 5.0  # after the last of several changes
+START_SECONDS = 2.0  # for what a session begins with; what takes longer comes while it goes on
 CLOSE_SECONDS = 10.0  # in all, for what is sent at the end; what does not get through waits in the directory
 
 
@@ -97,9 +98,10 @@ class TeamBehind:
     _timer: threading.Timer | None = field(default=None, init=False)
     _started: threading.Thread | None = field(default=None, init=False)
 
-    def start(self) -> None:
+    def start(self) -> threading.Thread:
         """Take in what teammates changed."""
         self._started = self._run()
+        return self._started
 
     def changed(self) -> None:
         """Something was written: give it to the team when no more comes. Nothing is taken in, whatever waits there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import time
@@ -430,23 +431,9 @@ def _tell_left_out(report: SyncReport, context: Any) -> None:
 
 
 def _plain(report: SyncReport) -> dict[str, object]:
-    return {
-        "remote": report.remote,
-        "team": report.team or None,
-        "taken": report.taken,
-        "deleted": report.deleted,
-        "sent": report.sent,
-        "sentDeletions": report.sent_deletions,
-        "conflicts": report.conflicts,
-        "broughtBack": report.brought_back,
-        "purged": report.purged,
-        "mayHold": report.may_hold,
-        "waiting": report.waiting,
-        "proposals": report.proposals,
-        "leftOut": [_plain_fault(one) for one in report.left_out.values()],
-        "reason": report.reason or None,
-        "problem": report.problem or None,
-    }
+    told = {name: None if value == "" else value for name, value in vars(report).items()}
+    told["left_out"] = [_plain_fault(one) for one in report.left_out.values()]
+    return {re.sub("_(.)", lambda found: found[1].upper(), name): value for name, value in told.items()}
 
 
 def _plain_failure(one: Failure | None) -> dict[str, str] | None:
