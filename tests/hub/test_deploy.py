@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,24 @@ def test_what_is_started_is_a_command_of_today(line: str) -> None:
     group, action, *words = shlex.split(line)
     command = load_command(command_places()[f"{group} {action}"])
     build_parser(f"{group} {action}", command).parse_args(words)
+
+
+def test_an_image_gets_what_is_installed_and_nothing_else_of_a_checkout() -> None:
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    copied = [word for line in re.findall(r"^(?:COPY|ADD) (.*)", text, re.MULTILINE) for word in line.split()[:-1]]
+    assert copied == ["pyproject.toml", "README.md", "LICENSE", "src"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
+def test_systemd_takes_every_unit(tmp_path: Path) -> None:
+    for unit in DEPLOY.glob("memdir-*.*"):
+        text = unit.read_text(encoding="utf-8").replace("/opt/memdir/bin/memdir", sys.executable)
+        (tmp_path / unit.name).write_text(text, encoding="utf-8")
+    paths = sorted(str(path) for path in tmp_path.iterdir())
+    ended = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *paths], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
 
 
 def test_the_units_say_nothing_of_their_own_to_everybody() -> None:
