@@ -24,6 +24,9 @@ ROUNDS = 25
 MAX_INDEX_SECONDS = 600  # for the sentence model to read them all, on a machine with much else to do
 FLOOR = "python -I -c pass"
 SHOWN = "kalomi stotra"  # the memory that a question about them brings back
+_CALL = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": f"git log {'a' * 400}"}}
+_RECORD = {"type": "assistant", "uuid": "a", "message": {"role": "assistant", "content": [_CALL]}}
+TRANSCRIPT = 400 * f"{json.dumps(_RECORD)}\n"  # a session in which tools were used: its end is read at a prompt
 EVENTS = (
     ("prompt, nothing shown", "UserPromptSubmit", 4.0),
     ("prompt, a memory shown", "UserPromptSubmit", 4.5),
@@ -39,7 +42,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         home, project = Path(place) / "home", Path(place) / "project"
         _build(home, project)
-        environment = clean_environment(MEMDIR_HOME=str(home), MEMDIR_NO_DAEMON="1")
+        claude = Path(place) / "claude"
+        environment = clean_environment(MEMDIR_HOME=str(home), MEMDIR_NO_DAEMON="1", CLAUDE_CONFIG_DIR=str(claude))
         memdir = str(Path(sys.executable).with_name("memdir"))
         commands = [
             [sys.executable, "-I", "-c", "pass"],
@@ -57,7 +61,11 @@ def main() -> int:
                 "source": "startup",
             }
             fields |= {"tool_name": "Bash", "tool_input": {"command": "git add -A && git push origin main"}}
-            return json.dumps({**fields, "transcript_path": f"{place}/{session}.jsonl"}).encode()
+            transcript = claude / "projects" / "p" / f"{session}.jsonl"
+            if not transcript.exists():
+                transcript.parent.mkdir(parents=True, exist_ok=True)
+                transcript.write_text(TRANSCRIPT, encoding="utf-8")
+            return json.dumps({**fields, "transcript_path": str(transcript)}).encode()
 
         for number in range(-1, 2 * ROUNDS):  # as a host does it before the first prompt of a session
             subprocess.run(commands[3], env=environment, input=told(2, number), stdout=subprocess.DEVNULL, check=True)

@@ -134,8 +134,14 @@ def test_recent_tools_are_taken_from_the_transcript(agent: Agent, memdir: Callab
     memdir("remember", text, "--type", "reference", "--name", "argocd usage: commands to sync an app")
     asked = "sync the app with argocd, what are the commands?"
     assert "argocd app sync" in context(agent.prompt(asked))
-    for name, command in (("mcp__argocd__sync", ""), ("Bash", "argocd app sync web")):
-        other = Agent("claude", agent.home, agent.project, agent.command, f"s-{name}", agent.environment)
+    told: list[tuple[str, object]] = [
+        ("mcp__argocd__sync", ""),
+        ("Bash", "argocd app sync web"),
+        ("Bash", "A=1 /opt/argocd app list"),
+    ]
+    told += [("shell", ["argocd", "app"]), ("exec", '{"cmd": "argocd app"}')]
+    for at, (name, command) in enumerate(told):
+        other = Agent("claude", agent.home, agent.project, agent.command, f"s-{at}", agent.environment)
         other.say("hello")
         with other.transcript.open("a") as file:
             block = {"type": "tool_use", "id": "t", "name": name, "input": {"command": command}}
@@ -332,6 +338,10 @@ def test_a_hook_loads_nothing_heavy(agent: Agent, event: str, memdir: Callable[.
     agent.start("clear")
     agent.prompt("hello")
     agent.hook("PreToolUse")  # the first of a session looks for guards
+    agent.say("hello")
+    with agent.transcript.open("a") as file:
+        block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "git status"}}
+        file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
     command = [sys.executable, "-X", "importtime", agent.command]
     agent = Agent("claude", agent.home, agent.project, "", agent.session, agent.environment)
     words = [*command, "hook", "claude", {"start": "SessionStart", "prompt": "UserPromptSubmit"}.get(event, event)]
