@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from memdir import session as session_module
 from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import DreamTask, NotDreamt
+from memdir.errors import MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Reply, Request, Usage
@@ -400,3 +402,26 @@ async def test_a_fork_that_shares_the_hosts_cache_keeps_the_hosts_model(project:
         session.turn_ended(host, Message("assistant", (Text("Yes."),)))
     await memory.close()
     assert {request.model for request in model.requests} == {"hosts-own"}
+
+
+async def test_what_a_conversation_changed_last_is_told_and_nothing_of_others(
+    opened: Opened, memdir_command: str
+) -> None:
+    """S14: what a person takes back on a key is what they saw done, whatever the scope."""
+    memory = opened()
+
+    def elsewhere(*words: str) -> None:
+        subprocess.run([memdir_command, "remember", *words], cwd=memory.layout.work_tree, check=True)
+
+    elsewhere("Deploys are frozen until 2027-03-01.")
+    async with memory.session("monday") as session:
+        with pytest.raises(MemoryNotFound, match="has changed nothing"):
+            session.last_change()
+        added = memory.add("I have run databases for ten years.", "user", scope="user")
+        store, commit = session.last_change()
+        assert store.scope == "user" and added.memory.key in [file.path for file in commit.files]
+        elsewhere("Releases are on Tuesdays.")
+        assert session.last_change()[1].id == commit.id
+        memory.undo(commit.id, scope=store.scope)
+        with pytest.raises(MemoryNotFound, match="has changed nothing"):
+            session.last_change()

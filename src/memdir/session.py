@@ -26,7 +26,7 @@ from memdir.dream.gates import DreamGates, Due, LogGates, sessions_since
 from memdir.dream.questions import Answer, OpenQuestion
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
-from memdir.model.model import Model, Reply, Request, SystemBlock, Usage
+from memdir.model.model import Reply, Request, SystemBlock, Usage
 from memdir.model.raw import FORMS, Content, Form, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
 from memdir.recall.prefetch import HostMessage, Prefetch
@@ -40,7 +40,8 @@ from memdir.remember.magic_docs import DocUpdate, MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, known_as, written_since
-from memdir.store.history import Origin
+from memdir.store.history import Commit, Origin
+from memdir.store.undo import newest_own
 from memdir.transcript.attended import attended_times
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.file_history import FileHistory
@@ -389,7 +390,7 @@ class Session:
     @property
     def tasks(self) -> Sequence[BackgroundTask]:
         """What runs behind the conversation now, for a person to watch and to stop (D5)."""
-        extraction, notes = vars(self).get("extraction"), vars(self).get("session_memory")
+        extraction, notes, docs = map(vars(self).get, ("extraction", "session_memory", "magic_docs"))
         dream, found = self.dream_task, list[BackgroundTask]()
         if extraction is not None and extraction.is_running:
             found.append(BackgroundTask("saving", extraction.progress, extraction.stop))
@@ -397,7 +398,6 @@ class Session:
             found.append(BackgroundTask("catching up", ForkProgress(), self._catching_up.cancel))
         if notes is not None and notes.is_running:
             found.append(BackgroundTask("taking notes", ForkProgress(), notes.stop))
-        docs = vars(self).get("magic_docs")
         if docs is not None and docs.running is not None:
             found.append(BackgroundTask("updating docs", docs.progress, docs.stop))
         if self._dreaming is not None and dream is not None:
@@ -575,6 +575,11 @@ class Session:
         """Answer one of them by its id; gives the files that changed."""
         return self._memory.answer(question, answer)
 
+    def last_change(self) -> tuple[MemoryStore, Commit]:
+        """The newest change to memories or a magic doc that this conversation or program made and that stands (S14)."""
+        self._memory.require_enabled()
+        return newest_own([self._memory.store_for(scope) for scope in ("project", "user", "docs")], self.id)
+
     def own_request(self, model: str | None = None) -> Request:
         """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one
         than the usual."""
@@ -603,14 +608,12 @@ class Session:
             changes_team=is_asked and memory.has_team,
         )
         # At a cap it gives its lock back and comes again, rather than hold it until midnight.
-        model: Model = memory.model_for("dream", at_cap="raise")
-        return Dreamer(plan, model, memory.sink, memory.clock, confirm)
+        return Dreamer(plan, memory.model_for("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
 
     def _sessions_of_others(self, names: Iterable[str]) -> Iterator[AttendedSession]:
         """Those of the sessions that other agents had."""
         sources = all_sources(self._memory.environment)
-        found = (AttendedSession.of(name, self._memory.layout, sources) for name in names)
-        return (one for one in found if one is not None)
+        return filter(None, (AttendedSession.of(name, self._memory.layout, sources) for name in names))
 
     def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
         """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of

@@ -135,6 +135,10 @@ def test_the_key_takes_back_what_this_chat_changed_in_every_scope_and_nothing_of
         tmux.wipe()
         tmux.keys("F5")
         tmux.wait_for("Taken back: ")
+        tmux.say("/forget heron")  # which is the person's own, for all projects
+        tmux.wait_for("Forgotten: ")
+        tmux.keys("F5")
+        tmux.wait_for("Taken back: forget ")
         tmux.say("/exit")
         tmux.wait_for("ended with 0")
     assert doc.read_text() == TEXT

@@ -15,13 +15,10 @@ from memdir.chat.command import session_of
 from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.guard.permissions import diff_of
-from memdir.store.undo import newest_own
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
-    from memdir import Commit
     from memdir.chat.terminal import ChatTerminal
-    from memdir.store.store import MemoryStore
     from memdir.types import Answer, OpenQuestion
 
 _WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
@@ -246,22 +243,16 @@ class Slash:
 
     async def do_diff(self, _: str) -> None:
         """show the last change of memories that this conversation made"""
-        store, commit = await asyncio.to_thread(self._last_change)
+        store, commit = await asyncio.to_thread(self._host.session.last_change)
         self._screen.notice(f"{commit.subject} ({store.scope})", style="bold")
         self._screen.diff(await asyncio.to_thread(store.history.patch, commit))
 
     async def do_undo(self, _: str) -> None:
         """take back the last change of memories that this conversation made"""
-        store, commit = await asyncio.to_thread(self._last_change)
+        store, commit = await asyncio.to_thread(self._host.session.last_change)
         await asyncio.to_thread(self._memory.undo, commit.id, scope=store.scope)
         told = f"Taken back: {commit.subject}  (`memdir log --scope {store.scope}` shows it)"
         self._screen.notice(told, style="green")
-
-    def _last_change(self) -> tuple[MemoryStore, Commit]:
-        """Of the project's memories, of the person's own or of magic docs."""
-        self._memory.require_enabled()
-        stores = [self._memory.store_for(scope) for scope in ("project", "user", "docs")]
-        return newest_own(stores, self._host.session.id)
 
     async def do_exit(self, _: str) -> None:
         """leave (Ctrl-D)"""

@@ -29,6 +29,7 @@ _LINES = (
 _LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026-11-16.md:id; …"
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
+MADE: dict[str, int] = {}  # the changes that this process recorded, in whatever store, by id, and when (monotonic)
 PULLED = "team"  # the source of what a sync took in from teammates
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
@@ -160,7 +161,6 @@ class History:
         self._place = place
         self._table: LastCommit | None = None
         self.git = Git(place.history)
-        self.made: dict[str, int] = {}  # the changes recorded through this object, by id, and when (monotonic)
 
     @property
     def is_readable(self) -> bool:
@@ -226,7 +226,7 @@ class History:
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
         self._note_looks(after, wanted)
         self._save(after)
-        self.made[after.head] = time.monotonic_ns()
+        MADE[after.head] = time.monotonic_ns()
         self._pack_if_many(after.head)
         return True
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import OUTSIDE, PULLED, Commit, FileChange, Origin
+from memdir.store.history import MADE, OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key, no_such_memory, the_only
 from memdir.store.merge import merge_bytes
@@ -36,7 +36,6 @@ def undo(
 ) -> Undone:
     """Take back one change set: the named one, or the newest that was not taken back yet; only tell it when dry. `more`
     goes into the history's record; `first` is done before anything is written, and where it fails nothing is."""
-    require_history(store)
     _require_recorded(store)
     newest = (commit for commit in standing(store) if _ours(commit) or commit.is_beginning)
     commit = named_change(store, revision) if revision else next(newest, None)
@@ -86,7 +85,6 @@ def restore(
     store: MemoryStore, key: str, revision: str = "", *, first: Callable[[ChangeSet], None] = lambda _: None
 ) -> Commit:
     """Bring a file back as it was after `revision`; without one, before its newest change. `first` as above."""
-    require_history(store)
     _require_recorded(store)
     path = store.place.prefix + key
     commits = store.history.log(path)
@@ -112,6 +110,7 @@ def require_history(store: MemoryStore) -> None:
 
 def _require_recorded(store: MemoryStore) -> None:
     """Going back by a history that lacks the newest change would take back another one."""
+    require_history(store)
     if not store.record_outside_changes():
         raise HistoryError(
             "a change is not in the history yet, so nothing can be taken back",
@@ -162,14 +161,14 @@ def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore
     for store in stores:
         require_history(store)
         theirs = (commit for commit in standing(store) if commit.source != OUTSIDE and _ours(commit))
-        own = (one for one in theirs if one.id in store.history.made or one.trailers.get("Session") == session)
+        own = (one for one in theirs if one.id in MADE or one.trailers.get("Session") == session)
         found += [(store, commit) for commit in itertools.islice(own, 1)]
     if not found:
         raise MemoryNotFound(
             "this conversation has changed nothing that is not taken back",
             remedy="`memdir undo` takes back what others changed; `memdir log` shows it first",
         )
-    return max(found, key=lambda one: (one[1].time, one[0].history.made.get(one[1].id, -1)))
+    return max(found, key=lambda one: (one[1].time, MADE.get(one[1].id, -1)))
 
 
 def _take_back(
