@@ -396,8 +396,8 @@ class Session:
             found.append(BackgroundTask("saving", extraction.progress, extraction.stop))
         if self._catching_up is not None and not self._catching_up.done():
             found.append(BackgroundTask("catching up", ForkProgress(), self._catching_up.cancel))
-        if notes is not None and notes.is_running:
-            found.append(BackgroundTask("taking notes", ForkProgress(), notes.stop))
+        if notes is not None and notes.running is not None:
+            found.append(BackgroundTask("taking notes", notes.progress, notes.stop))
         if docs is not None and docs.running is not None:
             found.append(BackgroundTask("updating docs", docs.progress, docs.stop))
         if self._dreaming is not None and dream is not None:

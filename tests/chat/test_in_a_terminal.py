@@ -20,11 +20,11 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from memdir import open_memory
-from memdir.agent import BackgroundTask
-from memdir.agent.fork import ForkProgress
 from memdir.chat.terminal import ChatTerminal
 from memdir.dream.questions import Questions
 from memdir.model.builtin.dream_job import line_of
+from memdir.transcript import Message, Text, ToolUse
+from memdir.types import DreamTask
 from tests.chat.hosts import QUIET, is_fork, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import SECONDS, Seen, chat_words
@@ -190,8 +190,8 @@ def test_background_work_is_in_the_footer_watched_and_stopped(chatting: Chatting
     tmux.wait_for("Nothing runs in the background", gone=True)
 
 
-async def test_work_that_begins_and_ends_between_two_looks_does_not_stay_on_the_screen(project: Path) -> None:
-    """D5: what was drawn while something ran is drawn again, though nobody saw it run."""
+async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
+    """D5: phase, turns, files and last words of a dream that was asked for; what was drawn is drawn again."""
     screen = pyte.Screen(90, 30)
     stream = pyte.Stream(screen)
     told = SimpleNamespace(write=stream.feed, flush=lambda: None, isatty=lambda: True, encoding="utf-8")
@@ -210,10 +210,15 @@ async def test_work_that_begins_and_ends_between_two_looks_does_not_stay_on_the_
         chat = ChatTerminal(memory, options, lambda: memory)  # type: ignore[arg-type]
         running = asyncio.create_task(chat.run())
         await shows("F2 tasks")
-        chat.commands.tasks.append(BackgroundTask("dreaming", ForkProgress(), lambda: None))
+        dream = DreamTask(0)
+        chat.commands.dreams.append(dream)
         keys.send_text("\x1bOQ")
-        await shows("1  dreaming")
-        chat.commands.tasks.clear()
+        await shows("1  dreaming · starting")
+        writes = [ToolUse(f"w{n}", "Write", {"file_path": f"{n}.md", "content": ""}) for n in range(3)]
+        dream.saw(Message("assistant", (Text("Two say the same."), *writes)))
+        await shows("1  dreaming · updating · turn 1 · 3 files · “Two say the same.”")
+        await shows("dreaming · 3 files │")
+        chat.commands.dreams.clear()
         await shows("Nothing runs in the background")
         chat.leave()
         assert await running == 0

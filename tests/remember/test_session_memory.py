@@ -155,6 +155,7 @@ async def test_an_update_writes_the_file_and_remembers_what_it_covers(
     assert memory.after_sampling(asked, usage(12_000)) == Skipped("running")
     await memory.settle()
     assert path == os.path.join(layout.project_home, "one", "session-memory", "summary.md")
+    assert (memory.progress.turns, memory.progress.files) == (3, [path]), "as a person who watches it is told (D5)"
     assert Path(path).read_text(encoding="utf-8") == FILLED
     assert Path(path).stat().st_mode & 0o77 == 0
     again = SessionState.load("one", layout)

@@ -38,8 +38,13 @@ class Slash:
 
     def __init__(self, chat: ChatTerminal) -> None:
         self._chat, self._host, self._screen, self._memory = chat, chat.host, chat.screen, chat.memory
-        self.tasks: list[BackgroundTask] = []  # what a command left running behind the conversation
+        self.dreams: list[DreamTask] = []  # that the person asked for and that go on
         self._agreed: set[str] = set()  # texts that came with the project and may be sent in this chat
+
+    @property
+    def tasks(self) -> list[BackgroundTask]:
+        """What a command left running behind the conversation, as it stands now."""
+        return [BackgroundTask("dreaming", one.progress, one.kill, one.phase) for one in self.dreams]
 
     def listed(self) -> list[tuple[str, str]]:
         """Every command with what it does, the person's own behind ours, or in its place where both have one name."""
@@ -122,12 +127,11 @@ class Slash:
     async def do_dream(self, _: str) -> None:
         """put memories in order: shows what it would change and asks"""
         task = DreamTask(0)
-        shown = BackgroundTask("dreaming", task.progress, task.kill)
-        self.tasks.append(shown)
+        self.dreams.append(task)
         try:
             outcome = await self._host.session.dream(task, confirm=self._is_confirmed)
         finally:
-            self.tasks.remove(shown)
+            self.dreams.remove(task)
         if isinstance(outcome, NotDreamt):
             self._screen.notice(f"No dream: {outcome.reason}", style="yellow")
         else:

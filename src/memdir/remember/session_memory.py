@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memdir.agent.file_access import SingleFile
-from memdir.agent.fork import ForkTools, Job, run_fork
+from memdir.agent.fork import ForkProgress, ForkTools, Job, run_fork
 from memdir.agent.gate import SingleFileGate
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
@@ -55,7 +55,8 @@ class SessionMemory:
     sink: Sink
     cwd: str
     auto_compact: bool = True
-    _running: asyncio.Task[None] | None = None
+    running: asyncio.Task[None] | None = None  # the update that is under way
+    progress: ForkProgress = field(default_factory=ForkProgress)  # how far it is
     _abort: Abort = field(default_factory=Abort)
     _count: ContextCount = field(default_factory=ContextCount)
 
@@ -70,24 +71,19 @@ class SessionMemory:
         if reason:
             return Skipped(reason)
         work = self._guarded(turn, tokens)
-        self._running = asyncio.get_running_loop().create_task(work, name="memdir session memory")
+        self.running = asyncio.get_running_loop().create_task(work, name="memdir session memory")
         return None
 
     async def settle(self, wait_seconds: float = SETTLE_SECONDS) -> None:
         """Wait for the update that is under way; past the limit it is left to itself."""
-        if self._running is not None:
-            await asyncio.wait({self._running}, timeout=wait_seconds)
+        if self.running is not None:
+            await asyncio.wait({self.running}, timeout=wait_seconds)
 
     async def close(self) -> None:
         """Stop the update that is under way. Nothing is lost: the transcript has it all."""
-        if self._running is not None:
+        if self.running is not None:
             self._abort.set("shutdown")
-            await asyncio.gather(self._running, return_exceptions=True)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether an update is under way."""
-        return self._running is not None
+            await asyncio.gather(self.running, return_exceptions=True)
 
     def stop(self) -> None:
         """End the update that is under way; the next one comes when more was said."""
@@ -110,7 +106,7 @@ class SessionMemory:
             (turn.is_subagent, "subagent"),
             (not self.auto_compact, "auto_compact_off"),
             (not self.session.memory_is_on, "memory_off"),
-            (self._running is not None, "running"),
+            (self.running is not None, "running"),
         ):
             if is_so:
                 return reason
@@ -130,7 +126,7 @@ class SessionMemory:
         except MemdirError as error:
             outcome = self._skip(f"failed: {type(error).__name__}")
         finally:
-            self._running = None
+            self.running = None
             if self._abort.reason == STOPPED:
                 self._abort = Abort()
         if isinstance(outcome, Skipped):
@@ -144,7 +140,9 @@ class SessionMemory:
         tools = ForkTools(self.model, box, SingleFileGate(self.path, self.cwd))
         # A reply that calls tools has no results yet: the fork sees the conversation up to before it (N3).
         since = () if turn.reply.tool_uses else (turn.reply,)
-        report = await run_fork(turn.request, self._job(template), tools, since=since, abort=self._abort)
+        self.progress = ForkProgress()
+        job, follow = self._job(template), self.progress.saw
+        report = await run_fork(turn.request, job, tools, since=since, abort=self._abort, on_progress=follow)
         if not report.is_complete:
             return self._skip(f"not_finished: {report.run.failure}")
         if file.draft is None:
