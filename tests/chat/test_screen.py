@@ -72,3 +72,10 @@ def test_what_is_live_breaks_between_words_and_never_wraps(columns: int) -> None
     at = next(number for number, row in enumerate(rows) if row.startswith("日"))
     assert " ".join(rows[:at]).split() == words.split() and "".join(rows[at:]) == wide
     assert cell_len(Screen.fitted(words * 9, columns)) <= columns
+    choice = Screen.rows(
+        "  2  claude by anthropic with the key in ANTHROPIC_API_KEY, as it was found there", columns, 5
+    )
+    assert choice[0].startswith("  2  claude") and all(cell_len(row) < columns for row in choice)
+    assert all(row.startswith("     ") and row[5] != " " for row in choice[1:]), (
+        "below what it says, not below its digit"
+    )

@@ -130,9 +130,10 @@ class Screen:
             self.notice(fields["text"], style="yellow")
 
     @staticmethod
-    def rows(text: str, width: int) -> list[str]:
-        """A text as lines that a terminal of this width does not wrap, broken between words where that can be."""
-        return [line.plain.rstrip() for line in Text(text).wrap(Console(width=width), width - 1)]
+    def rows(text: str, width: int, indent: int = 0) -> list[str]:
+        """A text as lines that do not wrap at this width, broken between words; all but the first are indented."""
+        lines = Text(text[indent:]).wrap(Console(width=width), width - 1 - indent)
+        return [f"{' ' * indent if at else text[:indent]}{line.plain.rstrip()}" for at, line in enumerate(lines)]
 
     @staticmethod
     def fitted(text: str, width: int) -> str:

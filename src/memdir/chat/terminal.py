@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
+CHOICE_INDENT = 5  # of what is chosen by a digit: what stands before it
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
 LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typed, and answers no question
@@ -427,7 +428,7 @@ class ChatTerminal:
         lines += [
             (style, row)
             for style, text in (self.panel.lines() if self.panel else ())
-            for row in self.screen.rows(printable(text).replace("\n", " "), width)
+            for row in self.screen.rows(printable(text).replace("\n", " "), width, 0 if style else CHOICE_INDENT)
         ]
         above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
         return [*above, *prompt]
