@@ -16,6 +16,7 @@ from memdir.chat.host import ChatHost, HostOptions
 from memdir.dream.dream_lock import last_dream
 from memdir.errors import DiskError
 from memdir.transcript import user
+from memdir.types import DreamReport, DreamTask
 from tests.chat.hosts import QUIET, Answered, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
@@ -337,6 +338,36 @@ async def test_what_the_agent_writes_into_memory_goes_through_the_store(
     assert "Freeze" in memory.context() and not os.path.exists(other)
     memory.undo()
     assert not os.path.exists(path)
+
+
+async def test_a_daily_log_gains_lines_alone_and_a_dream_that_is_asked_for_makes_memories_of_them(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """K1, K2, K3: no prompt names the day, extraction writes no memory, a dream is shown and agreed to."""
+    memory, _ = opened(project, provider, server, dailyLog="true")
+    root, line = Path(memory.place.root), "[project] Deploys are frozen until 2027-03-01. Why: The auditors are here."
+    topic = "---\nname: Freeze\ndescription: no deploys until 2027-03-01\ntype: project\n---\n\n" + FROZEN + "\n"
+    made = calls(("Write", {"file_path": str(root / "project_freeze.md"), "content": topic}))
+    logged = calls(("Write", {"file_path": str(root / "logs/YYYY/MM/YYYY-MM-DD.md"), "content": f"- {line}"}))
+    steps = [made, logged, says("Noted."), made, says("Made one.")]
+    server.add(*script(says("All right."), forks=lambda _: steps.pop(0)))
+    shown = list[str]()
+
+    async def agrees(report: DreamReport) -> bool:
+        shown.extend(draft.key for draft in report.written)
+        return True
+
+    async with host_of(memory) as host:
+        await host.say("Deploys are frozen until 2027-03-01, because the auditors are here.")
+        await host.session.extraction.drain()
+        [log] = (root / "logs").rglob("*.md")
+        assert line in log.read_text(encoding="utf-8") and list(root.glob("*.md")) == [], "a line and nothing else"
+        outcome = await host.session.dream(DreamTask(0), confirm=agrees)
+    assert isinstance(outcome, DreamReport) and "project_freeze.md" in shown and memory.get("freeze")
+    body = next(one.body for one in server.requests if not is_fork(one.body))
+    before = str([part for name in FIXED if (part := body.get(name))] or body["messages"][0])
+    assert "logs/YYYY/MM/YYYY-MM-DD.md" in str(body) and log.stem not in before
+    assert line in log.read_text(encoding="utf-8")
 
 
 async def test_off_is_off_no_memory_is_looked_up_nor_read(
