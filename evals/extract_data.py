@@ -36,9 +36,11 @@ TRAINED = (
     "m8",
     "m9",
     "m10",
+    "m11",
+    "m12",
 )
 DEV = ("c1", "c2", "c3", "c4", "c7", "c9")
-UNREAD = ("c5", "c6", "c8", "c10")
+UNREAD = ("c5", "c6", "c8", "c10", "c11")
 
 Case = dict[str, Any]
 

@@ -4,7 +4,7 @@
 
 Each fold is what one author wrote without knowing the rules (`evals/data/stores`): a store of 1 to 60 memories, some of
 them the person's own for all projects, and labelled messages. As in the program, project and user memories lie in two
-indexes and share five places. Of the unread fold nobody looks at more than this table.
+indexes and share five places. Of the unread folds nobody looks at more than this table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from memdir.search.vectors import Encoder
 
 FOLDER = Path(__file__).parent / "data" / "stores"
-UNREAD = "unread"
+UNREAD = "unread*"
+READ = "dev*"
 SUFFIX = ".jsonl.xz"
 SCOPES = ("project", "user")
 SMALL = 5  # memories
@@ -59,7 +60,7 @@ def rows(data: Path = FOLDER, *, which: str = "both") -> Iterator[Row]:
     """One row a fold, encoder and part of the messages; the sentence model's where the extra is installed."""
     known = encoders()
     named = {"words": known.words, "minilm": known.pair}
-    for fold in [*authors(data), UNREAD]:
+    for fold in [*authors(data), *authors(data, UNREAD)]:
         stores = read_stores(data, fold)
         for name, encoder in named.items():
             if encoder is None or which not in (name, "both"):
@@ -73,15 +74,14 @@ def rows(data: Path = FOLDER, *, which: str = "both") -> Iterator[Row]:
         known.sentences.save()
 
 
-def authors(data: Path = FOLDER) -> list[str]:
-    """The folds that may be read and learned from, one author each."""
-    return sorted(path.name.removesuffix(SUFFIX) for path in data.glob(f"dev*{SUFFIX}"))
+def authors(data: Path = FOLDER, names: str = READ) -> list[str]:
+    """The folds that may be read and learned from, one author each; or those that nobody reads."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in data.glob(f"{names}{SUFFIX}"))
 
 
 def read_stores(data: Path, fold: str) -> list[Store]:
-    """The stores of one author; none where the fold is not there."""
-    path = data / f"{fold}{SUFFIX}"
-    return [json.loads(line) for line in lzma.open(path, "rt", encoding="utf-8")] if path.exists() else []
+    """The stores of one author."""
+    return [json.loads(line) for line in lzma.open(data / f"{fold}{SUFFIX}", "rt", encoding="utf-8")]
 
 
 def answers_in(store: Store, encoder: Encoder, learned: Calibration | None = None) -> Iterator[Answer]:
