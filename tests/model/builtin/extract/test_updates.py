@@ -335,3 +335,29 @@ def test_of_a_value_that_changes_there_is_one_memory() -> None:
 )
 def test_two_decisions_are_two_in_german_unless_one_names_the_other(said: list[str], count: int) -> None:
     assert len(by_and_by(*said)) == count
+
+
+BILLING = memory("project_billing.md", "We decided to use PostgreSQL 16 for billing")
+ANSWERED = "u: which database for billing?\na: You use PostgreSQL 16 for billing.\nu: {said}\na: OK."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please always answer in one line.",
+        "Never commit on Fridays, because nobody watches the build then.",
+        "Deploys are frozen until December 1.",
+        "Ab jetzt bitte auf Deutsch antworten.",
+    ],
+)
+def test_what_only_the_assistant_spoke_of_is_not_replaced_by_the_next_thing_said(said: str) -> None:
+    """X6: a decision that an answer has just quoted stays, whatever rule or news comes behind it."""
+    assert [draft.action for draft in drafts(ANSWERED.format(said=said), BILLING)] == ["create"]
+
+
+@pytest.mark.parametrize(
+    "said", ["No, we use MySQL 8 now.", "that changed, it's MySQL 8 now", "We switched to MySQL 8."]
+)
+def test_what_leans_on_the_answer_corrects_its_memory(said: str) -> None:
+    draft = only(ANSWERED.format(said=said), BILLING)
+    assert (draft.action, draft.file) == ("update", "project_billing.md")

@@ -18,6 +18,7 @@ from memdir.model.builtin.extract.same_memory import (
     best_match,
     corrected,
     is_beside,
+    is_unnamed,
     restated,
     shelve,
     subject_and_values,
@@ -78,7 +79,7 @@ def _changed(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge
     memory = restated(candidate, shelf)
     if memory is None:
         memory, _ = best_match(conversation, candidate, shelf, judge)
-    if memory is None or (memory.type == "user") != (candidate.type == "user"):
+    if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unnamed(candidate, memory, shelf):
         return None
     return None if is_beside(candidate, memory, shelf) and not _is_change(candidate) else memory
 

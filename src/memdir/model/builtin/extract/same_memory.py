@@ -29,6 +29,7 @@ _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what i
 _NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+)(?!\d|[.,:/-]\d|[^\W\d_])")
 _OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
 _NEXT = re.compile(r"\s+([^\W\d_]+)")
+_WE = re.compile(r"(?:we|wir|nous|on|nosotros|noi|wij|vi)\b")
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
 RECENT_TURNS = 2  # of the user before, where the topic may have been named
@@ -133,6 +134,18 @@ def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
     if meanings & {"change", "durable"}:
         return not mine & theirs
     return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
+
+
+def is_unnamed(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
+    """Whether only the assistant spoke of a memory: the person's words share none with it and lean on nothing that was
+    said. "Always answer in one line" behind an answer about a database says nothing of the database."""
+    turn, meanings = candidate.turn, {meaning for seen in candidate.turn.seen for meaning in seen.meanings}
+    own = frozenset(stems(turn.line.text)) - _deciding(turn.line.text)
+    if "halt" in meanings or own & shelf.topics[shelf.memories.index(memory)]:
+        return False
+    leans, said = anywhere("leans", turn.language), fold(turn.line.text)
+    is_changed = "change" in meanings and "event" not in meanings
+    return not (leans.match(said) or (is_changed and (leans.search(said) or _WE.match(said))))
 
 
 def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
