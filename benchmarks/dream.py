@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks.measure import Row, best_cpu_seconds, report
 from benchmarks.stores import build_store
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
-from memdir.dream.dream_lock import LOCK_NAME
+from memdir.dream.gates import LOCK_NAME
 from memdir.events import NullSink
 from memdir.layout import Place
 from memdir.model.builtin.builtin_model import BuiltinModel

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.measure import Row, best_cpu_seconds, report, save
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.resume import resume
 from memdir.transcript.session_list import END_BYTES, summary_of
 from memdir.transcript.sources.source import OwnSessions, newest_first, session_ref, transcripts_in
 from memdir.transcript.transcript import Transcript
@@ -197,7 +196,7 @@ def _decode(path: Path, loads: Callable[[bytes], object]) -> None:
 
 def _peak_bytes(path: Path) -> int:
     """What a process that resumes needs more than one that only loads the code."""
-    code = "import sys; from memdir.transcript.resume import resume; {} print(open('/proc/self/status').read())"
+    code = "import sys; from memdir.transcript.conversation import resume; {} print(open('/proc/self/status').read())"
     figures = []
     for work in ("", "resume(sys.argv[1]);"):
         done = subprocess.run(

@@ -43,10 +43,8 @@ def cli_page() -> str:
 
 # Parts of memdir's own that its surfaces use: named with what they do, and without their types, which may change.
 INSIDE = {
-    "MemDir": (
-        *("chooser", "recaller", "threads", "place_of", "shown_in"),
-        *("magic_docs", "guard_of", "guards", "team_sync"),
-    ),
+    "MemDir": ("layout", "place", "guards", "models", "recallers"),
+    "TeamMemory": ("joined",),
     "Session": ("state", "extraction", "session_memory", "magic_docs", "compaction"),
 }
 PUBLIC = ("memdir.agent", "memdir.model", "memdir.transcript", "memdir.types", "memdir.errors")

@@ -26,7 +26,7 @@ from memdir.chat.host import ChatEvent, ChatHost, HostOptions
 from memdir.chat.screen import Screen
 from memdir.guard.permissions import Answer, Permission
 from memdir.model import ScriptedModel
-from memdir.model.scripted import calls, says
+from memdir.model.model import calls, says
 
 FOLDER = Path(__file__).parent / "pictures"
 COLUMNS = 96

@@ -28,8 +28,7 @@ from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
-from memdir.model.model import Reply, Request
-from memdir.model.scripted import calls, says
+from memdir.model.model import Reply, Request, calls, says
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn

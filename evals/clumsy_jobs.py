@@ -19,8 +19,7 @@ from evals.clumsy import BODY, GOOD, NAME, NOW, SAID
 from memdir import open_memory
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
-from memdir.model.model import Reply, Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan
 from memdir.remember.extract import Extraction, ExtractionPlan

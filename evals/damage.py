@@ -19,10 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, damage_of, resume
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.record import BOUNDARY
-from memdir.transcript.resume import damage_of, resume
 from memdir.transcript.transcript import Transcript
 
 NUL_RUNS = (200, 9_000, 143_000)  # as seen after power cuts

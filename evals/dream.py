@@ -21,8 +21,7 @@ from pathlib import Path
 from evals.models import HELP, named_model
 from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
-from memdir.dream.dream_lock import LOCK_NAME
-from memdir.dream.gates import sessions_since
+from memdir.dream.gates import LOCK_NAME, sessions_since
 from memdir.events import NullSink
 from memdir.layout import Place
 from memdir.model.model import Model, Request

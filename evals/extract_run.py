@@ -18,8 +18,7 @@ from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import parse_type
-from memdir.store.topic import Topic
+from memdir.store.topic import Topic, parse_type
 from memdir.transcript.message import Message, user
 
 Written = dict[str, str]

@@ -32,7 +32,7 @@ from memdir.store.history import Origin
 from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 
 FIRST_DAY = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 PARTS = (

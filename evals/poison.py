@@ -25,14 +25,12 @@ from memdir.agent.tools.tool import memory_tools
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Model, Request, ScriptedModel, calls, says
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 from memdir.store.trust import marked_trust
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of

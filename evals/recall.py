@@ -114,7 +114,7 @@ def _by_model(world: Path, queries: list[dict[str, Any]]) -> list[list[str]]:
 
 async def _ask_model(world: Path, queries: list[dict[str, Any]]) -> list[list[str]]:
     memory = open_memory(".")
-    model = choose_model(memory.settings, memory.environment)
+    model = choose_model(memory.settings, memory.places.environment)
     name = model_name(memory.settings)
     headers = scan(str(world / "memory"), limit=None).headers
     prompt = load_prompt("recall/select.md")

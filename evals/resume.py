@@ -21,10 +21,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Json, Message, Opaque, Text, ToolResult, ToolUse, user
-from memdir.transcript.resume import resume
 from memdir.transcript.transcript import Transcript
 
 FILES = ("a.py", "docs/b.md", "c.txt")

@@ -23,9 +23,9 @@ from memdir.model import (
     ScriptedModel,
     context_tokens,
 )
+from memdir.model.model import calls as model_calls
+from memdir.model.model import says as model_says
 from memdir.model.raw import messages_of
-from memdir.model.scripted import calls as model_calls
-from memdir.model.scripted import says as model_says
 from memdir.remember.session_state import SessionState
 from memdir.settings import Environment
 from memdir.transcript import assistant, user
@@ -226,7 +226,7 @@ def test_the_tokens_of_a_hosts_own_request_are_counted() -> None:
 
 async def test_a_turn_that_cannot_be_learned_from_costs_the_host_nothing(project: Path, events: Events) -> None:
     """No key for the model that the settings name: an event says so, and the conversation goes on."""
-    environment = Environment({"MEMDIR_HOME": open_memory(project).environment.home})
+    environment = Environment({"MEMDIR_HOME": open_memory(project).places.environment.home})
     flags = {"model.provider": "anthropic", **WORDS}
     memory = open_memory(project, environment=environment, flags=flags, sink=events)
     async with memory.session("a") as session:
@@ -239,7 +239,7 @@ async def test_a_turn_that_cannot_be_learned_from_costs_the_host_nothing(project
 
 async def test_where_memory_is_off_nothing_joins_and_nothing_is_learned(project: Path) -> None:
     open_memory(project).add("The staging database listens on port 5433.")
-    environment = Environment({"MEMDIR_HOME": open_memory(project).environment.home, "MEMDIR_DISABLE": "1"})
+    environment = Environment({"MEMDIR_HOME": open_memory(project).places.environment.home, "MEMDIR_DISABLE": "1"})
     memory = open_memory(project, environment=environment, model=ScriptedModel([]))
     async with memory.session("a") as session:
         assert session.prompt() == session.context() == ""

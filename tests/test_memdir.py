@@ -95,14 +95,14 @@ def test_skip_index_mode_has_one_step_and_no_index(project: Path) -> None:
     ],
 )
 def test_every_scope_is_the_same_store_in_another_place(project: Path, scope: str, tail: str) -> None:
-    store = open_memory(project, flags={"team.enabled": "true"}).store_for(scope)
+    store = open_memory(project, flags={"team.enabled": "true"}).stores.of(scope)
     assert store.root.endswith(tail)
     assert add_memory(store, "Something", kind=None, origin=Origin("cli")).is_new
 
 
 def test_unknown_scopes_and_folders_are_named(project: Path) -> None:
     with pytest.raises(UsageError, match="galaxy"):
-        open_memory(project).store_for("galaxy")
+        open_memory(project).stores.of("galaxy")
     with pytest.raises(MemdirError, match="nowhere"):
         open_memory(project / "nowhere")
 
@@ -183,15 +183,15 @@ def test_each_user_of_a_host_has_memories_for_all_projects_of_their_own(project:
     memories = [open_memory(project, user=name) for name in people]
     for name, memory in zip(people, memories, strict=True):
         memory.add(f"I am {name}", "user", scope="user")
-    roots = {memory.store_for("user").root for memory in memories}
+    roots = {memory.stores.of("user").root for memory in memories}
     assert len({root.casefold() for root in roots}) == len(people), "nobody reads another's"
     assert all(os.path.dirname(os.path.dirname(root)).endswith("home/users") for root in roots)
     assert [len(memory.list(scope="user")) for memory in memories] == [1] * len(people)
-    assert open_memory(project).store_for("user").root.endswith("home/memory")
+    assert open_memory(project).stores.of("user").root.endswith("home/memory")
     with pytest.raises(PathEscape, match="too long"):
-        open_memory(project, user="x" * 300).store_for("user")
+        open_memory(project, user="x" * 300).stores.of("user")
     with pytest.raises(PathEscape, match="half a character"):
-        open_memory(project, user="\ud800").store_for("user")
+        open_memory(project, user="\ud800").stores.of("user")
 
 
 def test_there_are_few_public_names_and_importing_them_does_nothing() -> None:

@@ -16,8 +16,7 @@ from memdir.agent.forgotten import MAX_ALIKE, _ByWord, _Told
 from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Model, Request, ScriptedModel, calls, says
 from memdir.remember.catch_up import CatchUp
 from memdir.remember.extract import ExtractionPlan
 from memdir.remember.session_state import SessionState
@@ -62,7 +61,7 @@ class Life:
         SessionState.load(session, self.memory.layout).move_cursor("")
 
     def catches_up(self, model: Model) -> None:
-        plan = ExtractionPlan(self.memory.stores(), str(self.root.parent))
+        plan = ExtractionPlan(self.memory.stores.of_project(), str(self.root.parent))
         machine = CatchUp(self.memory.layout, plan, model, "scripted", self.events, self.clock)
         asyncio.run(machine.run("another"))
 
@@ -81,7 +80,9 @@ class Life:
         return ScriptedModel([*read, write, done] * times)  # type: ignore[list-item]
 
     def dreams(self, model: Model, *sessions: str) -> DreamReport | NotDreamt:
-        plan = DreamPlan(self.memory.stores(), str(self.root.parent), self.memory.layout.project_home, sessions)
+        plan = DreamPlan(
+            self.memory.stores.of_project(), str(self.root.parent), self.memory.layout.project_home, sessions
+        )
         dreamer = Dreamer(plan, model, self.events, self.clock)
         return asyncio.run(dreamer.dream(Request("scripted"), DreamTask(len(sessions))))
 
@@ -327,7 +328,7 @@ async def test_the_old_one_was_right_needs_no_name(life: Life) -> None:
         ("Change of plan, take the earlier one, that was right.", FRIDAY),
     ):
         life.clock.now += HOUR
-        life.memory._given_model = life.model("deploys.md", text)
+        life.memory.models._given = life.model("deploys.md", text)
         vars(session).pop("extraction", None)
         session.conversation.add(user(said))
         reply = session.conversation.add(Message("assistant", (Text("Understood."),)))
@@ -389,7 +390,7 @@ def test_what_was_said_while_memory_was_off_is_never_learned(life: Life, project
 
 async def test_what_was_said_in_a_session_that_was_switched_off_is_not_learned_after_it(life: Life) -> None:
     """S5: the fork sees the whole conversation, and may take nothing from that part of it."""
-    life.memory._given_model = life.model("salary.md", MEMORY, times=2)
+    life.memory.models._given = life.model("salary.md", MEMORY, times=2)
     session = life.memory.session("one")
     await session.toggle(is_on=False)
     session.conversation.add(user(SECRET_WISH))

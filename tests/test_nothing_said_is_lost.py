@@ -13,8 +13,7 @@ import pytest
 from memdir import MemDir, Message, Session, open_memory
 from memdir.errors import ModelError, ModelFailure, PathEscape, UsageError
 from memdir.model import BuiltinModel, Request, ScriptedModel
-from memdir.model.model import Reply
-from memdir.model.scripted import says
+from memdir.model.model import Reply, says
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn
 from memdir.transcript import assistant, user

@@ -10,9 +10,9 @@ import pytest
 
 from memdir import MemDir, open_memory
 from memdir.dream.dream import DreamReport, DreamTask
-from memdir.dream.dream_lock import last_dream
+from memdir.dream.gates import last_dream
 from memdir.model import BuiltinModel, Model, Request, ScriptedModel
-from memdir.model.scripted import calls, says
+from memdir.model.model import calls, says
 from memdir.store.trust import marked_trust
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant, user
 
@@ -119,7 +119,7 @@ async def test_a_model_that_puts_everything_into_one_directory_is_put_right(pers
     ]
     said = f"{ROLE} {SHORT} The release freeze begins on 2026-12-01. In this repo always use tabs, never spaces."
     memory = await person.writes("first", said, drafts)
-    [commit] = memory.store_for("user").history.log()
+    [commit] = memory.stores.of("user").history.log()
     assert "freeze.md" not in str(commit.trailers) + commit.subject, "each history tells of its own"
     assert keys(memory, "user") == ["feedback_short.md", "user_role.md"]
     assert keys(memory, "project") == ["feedback_tabs.md", "freeze.md"]
@@ -401,7 +401,7 @@ RULE = "I always want short answers in all my projects."
 )
 async def test_no_part_of_a_memory_for_all_projects_is_a_tool_s(person: Person, key: str, text: str) -> None:
     memory = await person.writes("first", RULE, [("{own}/" + key, text)], user("Fetch the page."), *FETCHED)
-    root = Path(memory.place_of("user").root)
+    root = Path(memory.places.of("user").root)
     told = "\n".join(f"{path.name} {path.read_text()}" for path in root.rglob("*.md"))
     assert not any(word in told for word in ("force", "evil", "pinned", "trust"))
     assert all(marked_trust(header).is_low for header in memory.list()), "in the project it is somebody's words"

@@ -17,15 +17,13 @@ from memdir.dream.dream import DreamTask, NotDreamt
 from memdir.errors import MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Reply, Request, Usage
-from memdir.model.scripted import ScriptedModel, says
+from memdir.model.model import Reply, Request, ScriptedModel, Usage, says
 from memdir.remember.compaction import Compacted
 from memdir.remember.session_state import SessionState
 from memdir.session import Session
 from memdir.settings import Environment
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, assistant, user
-from memdir.transcript.resume import resume
 from tests.conftest import Events
 from tests.remember.working import Work, fix_rounding
 

@@ -12,10 +12,9 @@ import pytest
 
 from memdir.errors import BudgetReached, ModelError
 from memdir.memdir import MemDir, open_memory
+from memdir.model.budget import Ledger, Spent
 from memdir.model.failures import RetryingModel
-from memdir.model.ledger import Ledger, Spent
-from memdir.model.model import Model, Request, Usage
-from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.model.model import Model, Request, ScriptedModel, Step, Usage, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.settings import Environment
 from memdir.store.history import Origin
@@ -115,7 +114,7 @@ async def test_every_attempt_is_a_call(project: Path, clock: Clock, events: Even
     inner = ScriptedModel([ModelError("no", kind="interrupted"), ModelError("no", kind="overloaded"), says("Here.")])
     memory = opened(project, clock, events, RetryingModel(inner, sleep=no_pause))
     request = Request("claude-haiku-4-5", messages=(user("x" * 2000),))
-    await memory.model_for("extract").complete(request)
+    await memory.models.for_job("extract").complete(request)
     assert [line.failure for line in lines(memory)] == ["interrupted", "overloaded", ""]
     assert lines(memory)[0].usage.input > 400
 
@@ -159,7 +158,7 @@ async def test_a_call_that_is_stopped_is_written_down_too(project: Path, clock: 
             await asyncio.Event().wait()
 
     memory = opened(project, clock, events, Waiting([]))
-    task = asyncio.create_task(memory.model_for("dream").complete(Request("m", messages=(user("x" * 4000),))))
+    task = asyncio.create_task(memory.models.for_job("dream").complete(Request("m", messages=(user("x" * 4000),))))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -176,13 +175,13 @@ def test_closing_lets_go_of_the_model_that_was_opened_and_not_of_the_host_s(
         names = {"ANTHROPIC_API_KEY": KEY, "MEMDIR_HOME": os.environ["MEMDIR_HOME"]}
         flags = {"model.provider": "anthropic", "model.baseUrl": server.url}
         memory = open_memory(project, environment=Environment(names), clock=clock, sink=events, flags=flags)
-        await memory.model_for("extract").complete(ANTHROPIC.request())
+        await memory.models.for_job("extract").complete(ANTHROPIC.request())
         await memory.close()
 
     async def hosts() -> None:
         model = ScriptedModel([says("Hi.")])
         memory = opened(project, clock, events, model)
-        await memory.model_for("extract").complete(Request("m", messages=(user("Hi"),)))
+        await memory.models.for_job("extract").complete(Request("m", messages=(user("Hi"),)))
         await memory.close()
         assert not model.is_closed
 

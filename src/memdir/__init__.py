@@ -5,7 +5,7 @@ For an agent of one's own there are more in `memdir.agent`, `memdir.model` and `
 `memdir.errors`, and what signatures name besides in `memdir.types`.
 """
 
-from memdir.lazily import lazily
+from memdir.disk.shipped import lazily
 
 # Names that were here before there was a front door, for who still imports them.
 _MOVED = """

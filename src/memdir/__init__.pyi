@@ -15,7 +15,7 @@ from memdir.store.history import Commit as Commit
 from memdir.store.memories import Added as Added
 from memdir.store.memory_file import Memory as Memory
 from memdir.store.scan import Header as Header
-from memdir.store.taxonomy import MemoryType as MemoryType
+from memdir.store.topic import MemoryType as MemoryType
 from memdir.store.undo import Undone as Undone
 from memdir.transcript.message import Message as Message
 from memdir.version import __version__ as __version__

@@ -17,14 +17,13 @@ class TooLate(BaseException):
     """The time is over in which somebody waits for this process."""
 
 
-def open_descriptors() -> bool:
-    """Whether the caller closed a stream; then it leads nowhere, or a file of ours would become the output."""
+def open_descriptors() -> None:
+    """A stream that the caller closed leads nowhere: else a file of ours would become the output."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
-        return False
+        return
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
-    return True
 
 
 def detach(*words: str) -> int:

@@ -21,14 +21,13 @@ from memdir.agent.gate import WRITING
 from memdir.agent.tools.tool import memory_tools
 from memdir.agent.workspace import HostFiles
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
-from memdir.dream.dream_lock import last_dream
-from memdir.dream.gates import DreamGates, Due, LogGates, sessions_since
-from memdir.dream.questions import Answer, OpenQuestion
+from memdir.dream.gates import DreamGates, Due, LogGates, last_dream, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
 from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Reply, Request, SystemBlock, Usage
 from memdir.model.raw import FORMS, Content, Form, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
+from memdir.prompts.instructions import instruction_texts
 from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
 from memdir.remember.catch_up import CatchUp
@@ -43,10 +42,9 @@ from memdir.remember.turn import FinishedTurn, Skipped, known_as, written_since
 from memdir.store.history import Commit, Origin
 from memdir.store.undo import newest_own
 from memdir.transcript.attended import attended_times
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Message
-from memdir.transcript.resume import resume
 from memdir.transcript.session_list import AttendedSession, all_sources
 from memdir.transcript.transcript import Transcript
 
@@ -155,8 +153,8 @@ class Session:
         if self._team is not None:
             self._team.turn_began()
         pending = Prefetch(
-            self._memory.recaller if self._is_on else None,
-            self._memory.threads(),
+            self._memory.recallers.of if self._is_on else None,
+            self._memory.recallers.threads(),
             words_of(text),
             shown=self._shown,
             recent_tools=recent_tools,
@@ -204,7 +202,7 @@ class Session:
                 await self._stop(0.0, SWITCHED_OFF)
                 if self._team is not None:
                     self._team.stop()
-            self._memory.emit(memory_toggled(session=self.id, is_on=is_on))
+            self._memory.sink.emit(memory_toggled(session=self.id, is_on=is_on))
         return self._is_on
 
     # What is learned from it
@@ -237,7 +235,7 @@ class Session:
             self._learn(turn, usage or counted)
         except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
             reason = getattr(error, "kind", type(error).__name__)
-            self._memory.emit(request_refused(what="learning from a turn", reason=reason))
+            self._memory.sink.emit(request_refused(what="learning from a turn", reason=reason))
         finally:
             self._last = (turn.request, turn.reply, usage or counted)
             if self._team is not None and not turn.is_subagent and not turn.reply.tool_uses:
@@ -289,7 +287,7 @@ class Session:
         if turn.reply.tool_uses:
             return
         self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
-        if not turn.is_subagent and self._memory.keeps_docs:
+        if not turn.is_subagent and self._memory.places.keeps_docs:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
             return
@@ -308,10 +306,10 @@ class Session:
         None when it failed and comes again (X10). What was written into memory meanwhile is known by the history."""
         memory = self._memory
         self.state.begin()
-        stores, texts = self._plan.stores, tuple(memory.instructions().values())
+        stores, texts = self._plan.stores, tuple(instruction_texts(memory.layout).values())
         plan = replace(self._plan, written_since=lambda moment: written_since(stores, moment), instructions=texts)
         name = memory.settings.extract_model or memory.model_name
-        model = memory.model_for("extract", at_cap="raise")
+        model = memory.models.for_job("extract", at_cap="raise")
         return await CatchUp(memory.layout, plan, model, name, memory.sink, memory.clock).learn(self.state, messages)
 
     async def take_notes(self, messages: Sequence[Message], tokens: int) -> None:
@@ -324,7 +322,7 @@ class Session:
         """Bring the magic docs that such a conversation read up to date from it, when it has come to a reply (M2)."""
         last = next((one for one in reversed(messages) if not one.is_meta), None)
         is_reply = last is not None and last.role == "assistant" and not last.tool_uses
-        if is_reply and self._memory.keeps_docs:
+        if is_reply and self._memory.places.keeps_docs:
             await self.magic_docs.update(messages)
 
     async def dream_if_due(self) -> None:
@@ -379,7 +377,7 @@ class Session:
         it changes is kept as it was before (J2)."""
         kept = FileHistory(self.transcript, self._memory.layout.file_history(self.id))
         origin = Origin("chat", session=self.id, trust="assistant")
-        return HostFiles((kept.changed,), self._memory.learning_stores, origin, self._add_to_log)
+        return HostFiles((kept.changed,), self._memory.stores.learning, origin, self._add_to_log)
 
     def _add_to_log(self, store: MemoryStore, key: str, data: bytes, origin: Origin) -> str:
         """What the agent itself puts into a daily log, judged by what was said up to now as all its lines are (K4)."""
@@ -456,15 +454,15 @@ class Session:
             if os.path.exists(self._unlearned.path):
                 self.extraction.go_on()
         except MemdirError as error:  # a disk that cannot be written to: the conversation goes on without
-            self._memory.emit(request_refused(what="begin of a session", reason=type(error).__name__))
+            self._memory.sink.emit(request_refused(what="begin of a session", reason=type(error).__name__))
         self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="memdir catch-up")
 
     async def meet_team(self) -> None:
         """Take in what teammates changed, before the first turn; nobody waits for it longer than a limit (E4)."""
-        if self._team is None and self._is_on and self._memory.syncs:
+        if self._team is None and self._is_on and self._memory.places.syncs:
             from memdir.share.team import START_SECONDS, TeamBehind  # most projects have no team
 
-            self._team = TeamBehind(self._memory.sync_behind)
+            self._team = TeamBehind(self._memory.team.sync_behind)
             await asyncio.to_thread(self._team.start().join, START_SECONDS)
 
     @cached_property
@@ -481,10 +479,10 @@ class Session:
     def _plan(self) -> ExtractionPlan:
         memory = self._memory
         return ExtractionPlan(
-            memory.learning_stores(),
+            memory.stores.learning(),
             memory.layout.work_tree,
             every_turns=max(1, memory.settings.extract_every_turns),
-            is_remote=memory.environment.remote,
+            is_remote=memory.places.environment.remote,
             is_log=memory.settings.daily_log,
             overrides=memory.layout.prompts,
         )
@@ -492,7 +490,7 @@ class Session:
     @cached_property
     def extraction(self) -> Extraction:
         """Writes down what turns taught (X1), those first that wait on disk."""
-        memory, model = self._memory, self._memory.model_for("extract")
+        memory, model = self._memory, self._memory.models.for_job("extract")
         made = Extraction(self.state, self._plan, model, memory.sink, memory.clock, self._saved, self._unlearned)
         if os.path.exists(self._unlearned.path):
             made.take_up(self.own_request())
@@ -504,7 +502,7 @@ class Session:
         memory = self._memory
         return SessionMemory(
             self.state,
-            memory.model_for("session-memory", at_cap="raise"),  # a compaction may wait for it
+            memory.models.for_job("session-memory", at_cap="raise"),  # a compaction may wait for it
             memory.sink,
             memory.layout.work_tree,
             auto_compact=memory.settings.auto_compact,
@@ -514,10 +512,10 @@ class Session:
     def magic_docs(self) -> MagicDocs:
         """Keeps the magic docs that were read up to date (M2)."""
         memory = self._memory
-        model = memory.model_for("magic-docs", at_cap="raise")  # the next reply comes again
+        model = memory.models.for_job("magic-docs", at_cap="raise")  # the next reply comes again
         return MagicDocs(
-            *(self.state, memory.magic_docs(), model, memory.model_name, memory.sink, memory.clock),
-            memories=memory.learning_stores(),
+            *(self.state, memory.stores.docs(), model, memory.model_name, memory.sink, memory.clock),
+            memories=memory.stores.learning(),
             on_updated=self._updated,
         )
 
@@ -527,7 +525,7 @@ class Session:
         memory, settings = self._memory, self._memory.settings
         window = window_of(memory.model_name, configured=settings.model_context_tokens)
         plan = CompactionPlan(window, settings.compact_percent, settings.auto_compact, memory.layout.prompts)
-        return Compaction(self.session_memory, plan, memory.model_for("compact", at_cap="go_on"), memory.sink)
+        return Compaction(self.session_memory, plan, memory.models.for_job("compact", at_cap="go_on"), memory.sink)
 
     @cached_property
     def _gates(self) -> DreamGates | LogGates:
@@ -567,18 +565,10 @@ class Session:
         dreamer = self._dreamer(sessions, confirm, is_asked=True) if scope == "project" else self._own_dreamer(confirm)
         return await dreamer.dream(request, task, is_dry=is_dry)
 
-    def questions(self) -> Sequence[OpenQuestion]:
-        """What dreams ask about the project's memories; `MemDir.answer` takes the answers (D3)."""
-        return self._memory.questions()
-
-    def answer(self, question: str, answer: Answer) -> Sequence[str]:
-        """Answer one of them by its id; gives the files that changed."""
-        return self._memory.answer(question, answer)
-
     def last_change(self) -> tuple[MemoryStore, Commit]:
         """The newest change to memories or a magic doc that this conversation or program made and that stands (S14)."""
-        self._memory.require_enabled()
-        return newest_own([self._memory.store_for(scope) for scope in ("project", "user", "docs")], self.id)
+        self._memory.places.require_enabled()
+        return newest_own([self._memory.stores.of(scope) for scope in ("project", "user", "docs")], self.id)
 
     def own_request(self, model: str | None = None) -> Request:
         """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one
@@ -596,7 +586,7 @@ class Session:
         others = tuple(self._sessions_of_others(sessions))
         of_others = {other.attended.session for other in others}
         plan = DreamPlan(
-            memory.stores(),
+            memory.stores.of_project(),
             memory.layout.work_tree,
             memory.layout.project_home,
             tuple(name for name in sessions if name not in of_others),
@@ -605,30 +595,30 @@ class Session:
             attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,
             max_lost_share=memory.settings.dream_max_lost_percent / 100,
-            changes_team=is_asked and memory.has_team,
+            changes_team=is_asked and memory.places.has_team,
         )
         # At a cap it gives its lock back and comes again, rather than hold it until midnight.
-        return Dreamer(plan, memory.model_for("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
+        return Dreamer(plan, memory.models.for_job("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
 
     def _sessions_of_others(self, names: Iterable[str]) -> Iterator[AttendedSession]:
         """Those of the sessions that other agents had."""
-        sources = all_sources(self._memory.environment)
+        sources = all_sources(self._memory.places.environment)
         return filter(None, (AttendedSession.of(name, self._memory.layout, sources) for name in names))
 
     def _own_dreamer(self, confirm: Confirm | None = None) -> Dreamer:
         """Puts the user's own memories for all projects in order, under their own lock: what other projects dream of
         them at the same time is no harm."""
-        memory, store = self._memory, self._memory.store_for("user")
+        memory, store = self._memory, self._memory.stores.of("user")
         lost = memory.settings.dream_max_lost_percent / 100
         plan = DreamPlan([store], store.root, store.root, (), memory.layout.prompts, max_lost_share=lost)
-        return Dreamer(plan, memory.model_for("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
+        return Dreamer(plan, memory.models.for_job("dream", at_cap="raise"), memory.sink, memory.clock, confirm)
 
     def _is_own_dream_due(self) -> bool:
         """Whether something is new among the user's own memories since they were last put in order, a night ago."""
         memory = self._memory
-        if not memory.learns_for_all_projects:
+        if not memory.places.learns_for_all_projects:
             return False
-        store, now = memory.store_for("user"), memory.clock()
+        store, now = memory.stores.of("user"), memory.clock()
         since = last_dream(store.root, now) or 0.0
         is_night = now - since >= memory.settings.dream_hours * 3600
         return is_night and any(header.mtime > since for header in store.scan(limit=None).headers)
@@ -639,7 +629,7 @@ class Session:
             if self._is_own_dream_due() and not task.abort.is_set:
                 await self._own_dreamer().dream(parent, DreamTask(0, abort=task.abort))
         except MemdirError as error:
-            self._memory.emit(memory_dreamt(work={}, refused=error.message))
+            self._memory.sink.emit(memory_dreamt(work={}, refused=error.message))
         finally:
             self._dreaming = None
 
@@ -648,7 +638,7 @@ class Session:
         await self.meet_team()  # of a host that never entered
         memory = self._memory
         try:
-            model = memory.model_for("extract")
+            model = memory.models.for_job("extract")
             name = memory.settings.extract_model or memory.model_name
             machine = CatchUp(memory.layout, self._plan, model, name, memory.sink, memory.clock)
             files = await machine.run(self.id)
@@ -660,13 +650,13 @@ class Session:
     def _is_at_cap(self) -> bool:
         """Whether work in flight waits for tomorrow. Nobody waits for that: the next session goes on where it stood."""
         try:
-            self._memory.budget().check(self._memory.layout.slug)
+            self._memory.models.budget().check(self._memory.layout.slug)
         except BudgetReached:
             return True
         return False
 
     def _why_no_dream(self) -> str:
-        if self._memory.environment.remote:
+        if self._memory.places.environment.remote:
             return "remote"
         if not self.state.memory_is_on:
             return "memory_off"

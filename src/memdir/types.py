@@ -18,10 +18,9 @@ from memdir.model.budget import AtCap, Budget
 from memdir.model.command import Program
 from memdir.model.failures import RetryPolicy
 from memdir.model.job import ChatJob, TypedJob
-from memdir.model.model import CachePolicy, ModelSettings, Provider, StopReason
+from memdir.model.model import CachePolicy, ModelSettings, Provider, Step, StopReason
 from memdir.model.openai import Dialect
 from memdir.model.raw import Content, Form
-from memdir.model.scripted import Step
 from memdir.remember.compaction import Method
 from memdir.remember.magic_docs import DocUpdate
 from memdir.remember.purge import PurgedFile, PurgeReport
@@ -35,6 +34,7 @@ from memdir.store.move import Moved
 from memdir.store.shared import TeamAuthors
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
+from memdir.team_memory import TeamMemory
 from memdir.transcript.message import Block, Json, Opaque, Role
 from memdir.transcript.session_list import SessionSummary
 from memdir.transcript.sources.source import SessionRef
@@ -43,6 +43,6 @@ __all__ = ["Adoption", "AgentRun", "Answer", "AtCap", "Block", "Budget", "CacheP
 __all__ += ["Content", "Dialect", "DocUpdate", "Draft", "DreamReport", "DreamTask", "Ending", "FieldValue"]
 __all__ += ["FileChange", "FileState", "Files", "ForkReport", "Form", "Gate", "Hit", "Identity", "Json"]
 __all__ += ["MemoryStore", "Method", "ModelFailure", "ModelSettings", "Moved", "NotDreamt", "OnProgress", "Opaque"]
-__all__ += ["OpenQuestion", "Phase", "Program", "Provider", "PurgeReport", "PurgeSource", "PurgedFile", "RetryPolicy"]
-__all__ += ["Role", "SessionRef", "SessionSearch", "SessionSummary", "Sink", "Step", "StopReason", "StoreRecord"]
-__all__ += ["SyncReport", "TeamAuthors", "Topic", "TypedJob"]
+__all__ += ["OpenQuestion", "Phase", "Program", "Provider", "PurgeReport", "PurgeSource", "PurgedFile"]
+__all__ += ["RetryPolicy", "Role", "SessionRef", "SessionSearch", "SessionSummary", "Sink", "Step", "StopReason"]
+__all__ += ["StoreRecord", "SyncReport", "TeamAuthors", "TeamMemory", "Topic", "TypedJob"]

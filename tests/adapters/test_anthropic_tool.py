@@ -15,6 +15,7 @@ from anthropic.lib.tools import ToolError
 from memdir import open_memory
 from memdir.adapters.anthropic_tool import AsyncMemoryTool, MemoryTool
 from memdir.memdir import MemDir
+from memdir.store.guard import any_guard
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from tests.provider_server.script import Answer, Call, says
@@ -236,7 +237,7 @@ def test_a_guard_is_a_person_s_to_set_and_to_take_away(memory: MemDir, tool: Mem
     save_memory(memory.store, key, guarded_topic.data, origin=Origin("cli", trust="user"))
     assert "guard" in refusal(tool, "delete", path=f"/memories/{key}")
     does(tool, "str_replace", path=f"/memories/{key}", old_str="a branch", new_str="any branch")
-    assert memory.guard_of(memory.get(key).topic, key) is not None
+    assert memory.guards.of(memory.get(key).topic, key) is not None
 
 
 def test_what_is_the_team_s_stays_there_and_nothing_else_comes_there(memory: MemDir, tool: MemoryTool) -> None:
@@ -253,6 +254,6 @@ def test_what_is_the_team_s_stays_there_and_nothing_else_comes_there(memory: Mem
     for new in ("team", "team/leak", "Team/leak", "x/../team"):
         assert "the team's" in refusal(tool, "rename", old_path="/memories/ops", new_path=f"/memories/{new}")
     assert sorted(header.key for header in memory.list()) == ["ops/habit.md", "team/rules/evil.md"]
-    assert not memory.has_guards()
+    assert not any_guard(memory.places.own_roots())
     does(tool, "rename", old_path="/memories/ops", new_path="/memories")
     assert "habit.md" in [header.key for header in memory.list()]

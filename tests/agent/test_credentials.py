@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.bash.shell_paths import may_match_credential
-from memdir.agent.credentials import is_credential, leads_to_credential
+from memdir.agent.file_access import is_credential, leads_to_credential
 
 STORES = """
 /home/u/.ssh/id_ed25519 /home/u/.ssh/config /home/u/.gnupg/secring.gpg /home/u/.aws/credentials

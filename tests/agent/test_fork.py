@@ -9,8 +9,7 @@ from memdir.agent.fork import ForkTools, Job, fork_request, run_fork
 from memdir.agent.gate import MemoryGate, allow_all
 from memdir.agent.loop import Abort, run_agent
 from memdir.agent.workspace import Workspace
-from memdir.model.model import CachePolicy, Request, SystemBlock, Usage
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import CachePolicy, Request, ScriptedModel, SystemBlock, Usage, calls, says
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
 from memdir.transcript.message import Message, assistant, user

@@ -12,8 +12,7 @@ from memdir.agent.gate import Allow, Deny, allow_all
 from memdir.agent.loop import INTERRUPTED, Abort, run_agent
 from memdir.agent.tools.tool import MAX_AT_ONCE, MAX_RESULT_CHARACTERS, MAX_TURN_CHARACTERS, Outcome
 from memdir.errors import BadMemoryFile, ModelError
-from memdir.model.model import Reply, Request, ToolSpec, Usage
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Reply, Request, ScriptedModel, ToolSpec, Usage, calls, says
 from memdir.transcript.message import Message, ToolUse, user
 from tests.agent.boxes import ANY, MeetingTool, TestTool, box
 

@@ -13,7 +13,7 @@ import pytest
 
 from memdir import open_memory
 from memdir.chat.host import ChatHost, HostOptions
-from memdir.dream.dream_lock import last_dream
+from memdir.dream.gates import last_dream
 from memdir.errors import DiskError
 from memdir.transcript import user
 from memdir.types import DreamReport, DreamTask

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memdir.cli.budget import CHART_COLUMNS, bar
 from memdir.layout import Layout
-from memdir.model.ledger import Ledger, Spent
+from memdir.model.budget import Ledger, Spent
 from memdir.model.model import Usage
 from tests.conftest import Ran
 

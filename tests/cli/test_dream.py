@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.dream.dream_lock import take_dream_lock
+from memdir.dream.gates import take_dream_lock
 from memdir.layout import Layout, Place
 from tests.conftest import Ran
 

@@ -328,7 +328,7 @@ def test_what_was_shown_of_the_team_is_not_called_never_shown(memdir: Memdir, ba
 
 
 def test_explain_tells_of_both_scopes(memdir: Memdir, project: Path) -> None:
-    own = Path(open_memory(project).place_of("user").root)
+    own = Path(open_memory(project).places.of("user").root)
     own.mkdir(parents=True, exist_ok=True)
     head = "---\nname: Tests\ndescription: likes oven tests with real temperatures\ntype: user\n---\n"
     (own / "ovens.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")

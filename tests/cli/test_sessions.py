@@ -18,10 +18,9 @@ from memdir.memdir import MemDir, open_memory
 from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin
 from memdir.store.topic import Topic
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.resume import resume
 from tests.conftest import NOW, Clock, Ran
 
 Memdir = Callable[..., Ran]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir.memdir import open_memory
-from memdir.model.scripted import ScriptedModel
+from memdir.model.model import ScriptedModel
 from memdir.settings import Environment
 from tests.cli.test_shell import Keyboard
 from tests.conftest import Events, Ran
@@ -173,14 +173,14 @@ def test_a_repository_can_neither_choose_nor_keep_the_person_from_it(
 async def test_a_model_passed_to_open_memory_is_a_choice(project: Path, server: ProviderServer, events: Events) -> None:
     model = ScriptedModel([says("ignored")])
     memory = open_memory(project, model=model, sink=events)
-    assert memory.model_name == "ScriptedModel" and memory.asks_model
-    memory.model_for("extract")
-    memory.recaller()
+    assert memory.model_name == "ScriptedModel" and memory.recallers.asks_model
+    memory.models.for_job("extract")
+    memory.recallers.of()
     assert "model.builtin" not in events.names
     hosts = open_memory(project, sink=events)  # a host in a terminal is not asked either
-    hosts.model_for("extract")
-    hosts.model_for("dream")
-    hosts.recaller()
+    hosts.models.for_job("extract")
+    hosts.models.for_job("dream")
+    hosts.recallers.of()
     assert events.names.count("model.builtin") == 1
     await hosts.close()
     await memory.close()
@@ -227,4 +227,4 @@ def test_doctor_tells_that_the_chosen_provider_has_no_key(memdir: Memdir, monkey
 def test_a_hook_s_environment_alone_sends_nothing(project: Path, server: ProviderServer, events: Events) -> None:
     names = {"MEMDIR_HOME": os.environ["MEMDIR_HOME"], "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     memory = open_memory(project, environment=Environment(names), sink=events)
-    assert not memory.asks_model and memory.model_name == "builtin"
+    assert not memory.recallers.asks_model and memory.model_name == "builtin"

@@ -13,10 +13,9 @@ from memdir.agent.tools.file_tools import ReadTool
 from memdir.errors import ModelError
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import ChatJob
-from memdir.model.model import Model, Request, SystemBlock
-from memdir.model.scripted import ScriptedModel
-from memdir.model.scripted import calls as scripted_calls
-from memdir.model.scripted import says as scripted_says
+from memdir.model.model import Model, Request, ScriptedModel, SystemBlock
+from memdir.model.model import calls as scripted_calls
+from memdir.model.model import says as scripted_says
 from memdir.transcript.message import Message, Text, user
 from tests.model.fake_programs import answer, fake_program
 from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider

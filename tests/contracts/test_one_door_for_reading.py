@@ -15,7 +15,7 @@ ALLOWED = {
     "agent/tools/search_lines.py": "a program of its own, given plain files only, under a time limit",
     "chat/first_run.py": "asks a server of models on this machine; no file",
     "cli/entry.py": "/dev/null, for output that nobody reads any more",
-    "dream/dream_lock.py": "a lock file, opened without waiting and never followed",
+    "dream/gates.py": "a lock file, opened without waiting and never followed",
     "hooks/daemon.py": "what the kernel tells of this process",
     "hub/postgres_database.py": "a pool of connections to a server; no file",
     "mcp_server/stdio.py": "our own standard output; nothing is read",

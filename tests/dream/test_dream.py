@@ -16,11 +16,10 @@ import pytest
 
 from memdir.dream.dream import MAX_LISTED, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.dream_check import all_facts, facts_of, missing_from
-from memdir.dream.dream_lock import last_dream, take_dream_lock
+from memdir.dream.gates import last_dream, take_dream_lock
 from memdir.errors import BudgetReached, ModelError
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Reply, Request
-from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.model.model import Reply, Request, ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES

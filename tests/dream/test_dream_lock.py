@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from memdir.dream.dream_lock import LOCK_NAME, STALE_SECONDS, last_dream, take_dream_lock
+from memdir.dream.gates import LOCK_NAME, STALE_SECONDS, last_dream, take_dream_lock
 
 NOW = 1_800_000_000.0
 HOLD = """
 import sys
-from memdir.dream.dream_lock import take_dream_lock
+from memdir.dream.gates import take_dream_lock
 lock = take_dream_lock(sys.argv[1], guard=sys.argv[2], now=float(sys.argv[3]))
 print("held" if lock else "busy", flush=True)
 sys.stdin.readline()
@@ -25,7 +25,7 @@ lock.done(float(sys.argv[3]), "x")
 """
 RACE = """
 import sys
-from memdir.dream.dream_lock import take_dream_lock
+from memdir.dream.gates import take_dream_lock
 folder, guard, now = sys.argv[1], sys.argv[2], float(sys.argv[3])
 held = []
 for number, _ in enumerate(sys.stdin):

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.dream.dream_lock import LOCK_NAME
-from memdir.dream.gates import SCAN_SECONDS, DreamGates, Due, NotDue
+from memdir.dream.gates import LOCK_NAME, SCAN_SECONDS, DreamGates, Due, NotDue
 from tests.conftest import Clock
 
 

@@ -17,7 +17,7 @@ from memdir.layout import Place
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.dream.night import Plan, Unsettled
 from memdir.model.builtin.dream_job import _told, line_of
-from memdir.model.scripted import ScriptedModel, says
+from memdir.model.model import ScriptedModel, says
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
@@ -148,7 +148,7 @@ def test_a_broken_file_of_questions_is_an_empty_one(store: MemoryStore, clock: C
     assert len(Questions(store, clock).ask(ASKED)) == 1
 
 
-def test_an_llms_dream_asks_through_its_last_words_and_a_session_answers(project: Path) -> None:
+def test_an_llms_dream_asks_through_its_last_words_and_a_host_answers(project: Path) -> None:
     memory: MemDir = open_memory(project, model=ScriptedModel([says(f"Nothing merged.\n{ASKED}\n")]))
     memory.start()
     filled(memory.store)
@@ -161,10 +161,9 @@ def test_an_llms_dream_asks_through_its_last_words_and_a_session_answers(project
 
     outcome = asyncio.run(dream())
     assert isinstance(outcome, DreamReport)
-    session = memory.session("tuesday")
-    assert [one.older for one in session.questions()] == [OLDER] == [one.older for one in outcome.questions]
-    assert session.answer(session.questions()[0].id, "replace") == (OLDER, NEWER)
-    assert session.questions() == ()
+    assert [one.older for one in memory.questions()] == [OLDER] == [one.older for one in outcome.questions]
+    assert memory.answer(memory.questions()[0].id, "replace") == (OLDER, NEWER)
+    assert memory.questions() == ()
 
 
 def test_review_shows_both_texts_and_takes_an_answer(project: Path, memdir: Callable[..., object]) -> None:

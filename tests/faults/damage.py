@@ -21,7 +21,7 @@ from memdir.disk.git import object_id
 from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Layout
 from memdir.memdir import open_memory
-from memdir.model.ledger import Ledger, Spent
+from memdir.model.budget import Ledger, Spent
 from memdir.model.model import Usage
 from memdir.remember.session_state import SessionState
 from memdir.settings import Environment

@@ -20,8 +20,7 @@ from memdir.store.history import LOOSE_LIMIT, Origin
 from memdir.store.index import Index
 from memdir.store.journal import Journal, Operation, write_journal
 from memdir.store.memories import add_memory, save_memory
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 
 from . import operate
 

@@ -22,8 +22,7 @@ from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore, entry_for
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 from memdir.store.undo import undo
 
 NOW = 1_790_000_000.0  # a clock that stands still gives the same commits in every run

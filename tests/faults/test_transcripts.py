@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, damage_of, resume
 from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.resume import damage_of, resume
 from memdir.transcript.sources.source import transcripts_in
 
 from . import converse

@@ -8,7 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from memdir.dream.dream_lock import LOCK_NAME
+from memdir.dream.gates import LOCK_NAME
 from memdir.store.index import Index
 
 from .homes import RANDOM, Ended, Files, Scenario, files_of, run, variables

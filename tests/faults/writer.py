@@ -10,7 +10,7 @@ import sys
 from memdir.memdir import open_memory
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory, save_memory
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 
 
 def main(words: list[str]) -> int:

@@ -174,7 +174,7 @@ async def test_an_edit_beside_its_own_read_is_never_let_through_unasked(project:
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")
     person = Person()
     from memdir.model import ScriptedModel
-    from memdir.model.scripted import calls, says
+    from memdir.model.model import calls, says
 
     change = {"file_path": "a.py", "old_string": "x", "new_string": "z"}
     model = ScriptedModel([calls(("Read", {"file_path": "a.py"}), ("Edit", change)), says("Done.")])

@@ -68,7 +68,7 @@ def memory(agent: Agent, project: Path, monkeypatch: pytest.MonkeyPatch) -> MemD
     found = open_memory(project.resolve())
     found.start()
     for key, (name, text) in MEMORIES.items():
-        root = found.place_of("user").root if key == "review" else found.place.root
+        root = found.places.of("user").root if key == "review" else found.place.root
         os.makedirs(root, exist_ok=True)
         data = f"---\nname: {name}\ndescription: {text}\ntype: project\n---\n\n{text}\n"
         Path(root, f"{key}.md").write_text(data, encoding="utf-8")
@@ -108,7 +108,7 @@ def in_process(memory: MemDir, asked: RecallRequest) -> dict[str, list[str]]:
     """What the sentence model chooses in a conversation."""
     found = {}
     for scope in ("project", "user"):
-        place = memory.place_of(scope)
+        place = memory.places.of(scope)
         selector = open_selector(place.root, place.derived)
         assert selector is not None
         found[scope] = LocalChooser(place, scope, selector, clock=memory.clock).choose(asked).keys

@@ -19,7 +19,7 @@ from memdir.guard.held import held_guards
 from memdir.layout import Layout
 from memdir.mcp_server.offers import MemoryOffers
 from memdir.memdir import MODEL_CALLS
-from memdir.store.guard import LEARNED
+from memdir.store.guard import LEARNED, any_guard
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from tests.conftest import Ran
@@ -189,7 +189,8 @@ def test_what_a_guard_says_is_what_the_person_wrote(
     agent = make_agent("claude")
     told = refusal(before(agent))
     assert "Never push with --force" in told and "Maria" in told and "evil" not in told
-    assert "evil" not in open_memory(project).guards_told() and GUARD in open_memory(project).guards_told()
+    rules = open_memory(project).context().partition("Rules with a guard")[2]
+    assert "evil" not in rules and GUARD in rules
     file = Path(open_memory(project).store.path_of(rule))
     file.write_text(file.read_text().replace("evil.sh", "worse.sh"))
     assert "worse" not in refusal(before(agent))
@@ -241,9 +242,9 @@ def test_a_guard_never_comes_from_the_team_or_the_repository(
     agent.environment["MEMDIR_DIRECTORY"] = str(project / "memory")
     assert answer(before(agent)) == {}, "a memory that lies in the repository is written by others, too"
     monkeypatch.setenv("MEMDIR_DIRECTORY", str(project / "memory"))
-    assert not open_memory(project).has_guards()
+    assert not any_guard(open_memory(project).places.own_roots())
     (Path(layout.user_memory.root) / "mine.md").write_text(text)
-    assert open_memory(project).has_guards(), "what a person set for all projects holds there as well"
+    assert any_guard(open_memory(project).places.own_roots()), "what a person set for all projects holds there as well"
 
 
 def topic(guard: str = "", body: str = RULE) -> bytes:
@@ -312,7 +313,7 @@ def test_what_is_imported_leaves_its_guards_behind(rule: str, memdir: Memdir, tm
     done = memdir("import", str(folder))
     assert done.code == 0 and "guard" in done.err
     assert "guard:" not in memdir("show", "feedback_theirs").out
-    assert not open_memory(project).has_guards()
+    assert not any_guard(open_memory(project).places.own_roots())
     assert "1 already there" in memdir("import", str(folder)).out
 
 
@@ -375,7 +376,7 @@ def test_a_rule_that_was_said_twice_is_proposed_and_never_set(memdir: Memdir, pr
     [proposed] = listed["proposed"]
     assert proposed["guard"] == "warn shell(* --force)" and proposed["said"] == 2 and listed["guards"] == []
     assert "memdir guard add" in memdir("guard").out and "you said it 2 times" in memdir("doctor").out
-    assert not open_memory(project).has_guards()
+    assert not any_guard(open_memory(project).places.own_roots())
     memdir("guard", "add", proposed["file"], proposed["guard"], "--scope", proposed["scope"])
     listed = json.loads(memdir("guard", "list", "--json").out)
     assert len(listed["guards"]) == 1 and listed["proposed"] == []
@@ -531,7 +532,7 @@ def test_memory_that_is_off_guards_nothing(rule: str, memdir: Memdir, make_agent
     agent.environment["MEMDIR_DISABLE"] = "1"
     assert answer(before(agent)) == {}
     with pytest.raises(MemdirError):
-        open_memory(agent.project, flags={"memoryEnabled": "false"}).require_enabled()
+        open_memory(agent.project, flags={"memoryEnabled": "false"}).places.require_enabled()
 
 
 def test_a_second_guard_on_a_memory_tells_which_one_it_replaced(memdir: Memdir, rule: str) -> None:

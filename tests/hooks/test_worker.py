@@ -22,7 +22,7 @@ from memdir.layout import Layout
 from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import ScriptedModel, calls, says
 from memdir.transcript.attended import Attended
 from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for

@@ -418,7 +418,7 @@ def test_a_large_number_of_slow_clients_keeps_nobody_waiting(hub: HubServer, vic
 
 def test_a_client_that_is_slow_is_cut_off(tmp_path: Path) -> None:
     """With bounds of half a second instead of ten and twenty."""
-    limits = "import memdir.hub.http_guard as guard; guard.HEAD_SECONDS = guard.BODY_SECONDS = 0.5"
+    limits = "import memdir.hub.serve as guard; guard.HEAD_SECONDS = guard.BODY_SECONDS = 0.5"
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log", before=limits)
     try:
         team = server.team("acme")
@@ -444,7 +444,7 @@ ENDLESS = {
 
 def test_idle_connections_make_room_for_new_ones_the_oldest_first(tmp_path: Path) -> None:
     """With room for forty connections instead of three thousand."""
-    limits = "import memdir.hub.serve as serve, memdir.hub.http_guard as guard; serve.MOST_WAITING = 40 - 1_000;"
+    limits = "import memdir.hub.serve as serve, memdir.hub.serve as guard; serve.MOST_WAITING = 40 - 1_000;"
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log", before=f"{limits} guard.MADE_FREE = 2")
     wires: list[socket.socket] = []
 
@@ -469,7 +469,7 @@ def test_idle_connections_make_room_for_new_ones_the_oldest_first(tmp_path: Path
 
 def test_nobody_without_a_token_sends_on_and_on(tmp_path: Path) -> None:
     """With a third of a second for what follows an answer instead of two."""
-    limits = "import memdir.hub.http_guard as guard; guard.ANSWERED_SECONDS = 0.3"
+    limits = "import memdir.hub.serve as guard; guard.ANSWERED_SECONDS = 0.3"
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log", before=limits)
     try:
         for (start, more), path in product(ENDLESS.values(), ("/nothing", "/v1/teams/t_1/batch")):

@@ -17,11 +17,19 @@ import pytest
 from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import allow_all
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
-from memdir.model import ledger as ledger_module
-from memdir.model.budget import LONGEST_NAP_SECONDS, Budget, BudgetedModel, Caps, Prices, estimated_tokens, midnight
-from memdir.model.ledger import Ledger, Spent
-from memdir.model.model import RawCall, Reply, Request, SystemBlock, Usage
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model import budget as ledger_module
+from memdir.model.budget import (
+    LONGEST_NAP_SECONDS,
+    Budget,
+    BudgetedModel,
+    Caps,
+    Ledger,
+    Prices,
+    Spent,
+    estimated_tokens,
+    midnight,
+)
+from memdir.model.model import RawCall, Reply, Request, ScriptedModel, SystemBlock, Usage, calls, says
 from memdir.transcript.message import user
 from tests.agent.boxes import TestTool, box
 from tests.conftest import Clock, Events
@@ -127,7 +135,7 @@ def test_lines_that_are_torn_or_nonsense_are_skipped_and_spoil_no_other(ledger: 
 
 def test_several_processes_append_without_losing_a_line(ledger: Ledger, tmp_path: Path) -> None:
     code = (
-        "import sys; from memdir.model.ledger import Ledger, Spent; from memdir.model.model import Usage\n"
+        "import sys; from memdir.model.budget import Ledger, Spent; from memdir.model.model import Usage\n"
         "ledger = Ledger(sys.argv[1])\n"
         "for n in range(100): ledger.add(Spent(1000.0 + n, 'job' * 50, sys.argv[2], 'm', Usage(n), 0.1))\n"
     )

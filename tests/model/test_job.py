@@ -17,14 +17,12 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.errors import ModelError
 from memdir.layout import Layout, Place
 from memdir.model import builtin
-from memdir.model.budget import Budget, BudgetedModel, Caps
+from memdir.model.budget import Budget, BudgetedModel, Caps, Ledger
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.command import render_prompt
 from memdir.model.failures import RetryingModel
 from memdir.model.job import ChatJob, CompactJob, DreamJob, ExtractJob, MemoryFolder, NotesJob, TypedJob
-from memdir.model.ledger import Ledger
-from memdir.model.model import Model, RawCall, Reply, Request, SystemBlock
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Model, RawCall, Reply, Request, ScriptedModel, SystemBlock, calls, says
 from memdir.remember.compaction import Compaction, CompactionPlan
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_memory import SessionMemory

@@ -9,8 +9,7 @@ import pytest
 
 from memdir.errors import RETRYABLE, ModelError
 from memdir.model.failures import RetryingModel, RetryPolicy
-from memdir.model.model import Model, Reply, Request
-from memdir.model.scripted import ScriptedModel, says
+from memdir.model.model import Model, Reply, Request, ScriptedModel, says
 from memdir.transcript.message import user
 from tests.model.providers import Provider
 from tests.provider_server import Drop, ProviderServer, Refusal

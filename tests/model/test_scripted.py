@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Request, ScriptedModel, calls, says
 from memdir.transcript.message import user
 
 REQUEST = Request("scripted", messages=(user("Hi"),))

@@ -201,7 +201,7 @@ async def test_the_conversation_goes_on_while_an_index_is_made(project: Path) ->
     memory = opened(project)
     slow = Slow(memory.place.root, memory.place.derived)
     chooser = LocalChooser(memory.place, "project", slow, clock=memory.clock)
-    recaller = Recaller(chooser, (), memory.place_of, str(project), sink=memory.sink)
+    recaller = Recaller(chooser, (), memory.places.of, str(project), sink=memory.sink)
     pending = Prefetch(lambda: recaller, RecallThreads(), PORT)
     assert await asyncio.to_thread(slow.begun.wait, 10)
     for _ in range(10):
@@ -243,13 +243,13 @@ async def test_a_recall_that_fails_finds_nothing(project: Path) -> None:
 
     memory = opened(project)
     chooser = LocalChooser(memory.place, "project", Broken(memory.place.root, ""), clock=memory.clock)
-    recaller = Recaller(chooser, (), memory.place_of, str(project), sink=memory.sink)
+    recaller = Recaller(chooser, (), memory.places.of, str(project), sink=memory.sink)
     assert await joined(Prefetch(lambda: recaller, RecallThreads(), PORT)) == []
 
 
 async def test_a_turn_that_ends_cancels_its_recall_and_the_question_to_a_model(project: Path) -> None:
     memory = opened(project)
-    recaller = Recaller(Waiting(), (), memory.place_of, str(project), sink=memory.sink)
+    recaller = Recaller(Waiting(), (), memory.places.of, str(project), sink=memory.sink)
     pending = Prefetch(lambda: recaller, RecallThreads(), PORT)
     while pending._asking is None:
         await asyncio.sleep(0.001)
@@ -272,7 +272,7 @@ async def test_joining_reads_and_checks_nothing_any_more(project: Path) -> None:
 
 async def test_the_users_own_memories_for_all_projects_join_after_the_projects(project: Path) -> None:
     memory = opened(project)
-    store = memory.store_for("user")
+    store = memory.stores.of("user")
     Path(store.root).mkdir(parents=True, exist_ok=True)
     head = "---\nname: Ports\ndescription: prefers ports of databases written as host:port\ntype: user\n---\n"
     Path(store.root, "ports.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")
@@ -284,7 +284,7 @@ async def test_the_users_own_memories_for_all_projects_join_after_the_projects(p
 
 async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
     memory = opened(project, files=())
-    own = memory.store_for("user")
+    own = memory.stores.of("user")
     Path(own.root).mkdir(parents=True, exist_ok=True)
     for number in range(4):
         write(memory, source := f"port{number}.md", f"It is number {number}.\n")
@@ -298,7 +298,7 @@ async def test_five_are_shown_whoever_they_belong_to(project: Path) -> None:
 
 async def test_a_session_has_one_limit_for_the_project_and_the_user(project: Path) -> None:
     memory = opened(project)
-    own = memory.store_for("user")
+    own = memory.stores.of("user")
     Path(own.root).mkdir(parents=True, exist_ok=True)
     Path(own.root, "mine.md").write_bytes(Path(memory.place.root, "port.md").read_bytes() + b"Mine.\n")
     shown = await joined(memory.session("a").prefetch(PORT))

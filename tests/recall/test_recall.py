@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Model, Reply, Request, Usage
-from memdir.model.scripted import ScriptedModel, Step, says
+from memdir.model.model import Model, Reply, Request, ScriptedModel, Step, Usage, says
 from memdir.prompts.compose import load_prompt
 from memdir.recall import model_select, recall_log
 from memdir.recall import recall as recall_module

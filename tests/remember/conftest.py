@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from memdir.layout import Layout
-from memdir.model.model import Model, Request
-from memdir.model.scripted import ScriptedModel, calls
+from memdir.model.model import Model, Request, ScriptedModel, calls
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn

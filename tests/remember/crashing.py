@@ -10,8 +10,7 @@ import sys
 import time
 
 from memdir.memdir import open_memory
-from memdir.model.model import Reply, Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.catch_up import CatchUp
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState

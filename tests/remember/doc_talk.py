@@ -13,8 +13,7 @@ from memdir.agent.tools.tool import memory_tools
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DocJob
-from memdir.model.model import Model, Reply, Request
-from memdir.model.scripted import says
+from memdir.model.model import Model, Reply, Request, says
 from memdir.remember.magic_docs import DocUpdate
 from memdir.session import Session
 from memdir.transcript.message import Message, ToolResult, ToolUse, assistant, user

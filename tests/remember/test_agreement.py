@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.agent.evidence import Evidence, Said
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.speakers import Speaker
 

@@ -17,8 +17,7 @@ from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.errors import ModelError
 from memdir.layout import Layout
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, Reply, Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Model, Reply, Request, ScriptedModel, calls, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
 from memdir.remember.extract import ExtractionPlan
 from memdir.remember.session_state import SessionState

@@ -11,16 +11,14 @@ import pytest
 from memdir.errors import DiskError, ModelError
 from memdir.layout import Layout
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, Reply, Request, SystemBlock
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Model, Reply, Request, ScriptedModel, SystemBlock, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import Skipped
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.resume import resume
 from memdir.transcript.tokens import Tail, tail_start, whole_calls
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock, Events

@@ -23,14 +23,13 @@ from memdir.dream.gates import SCAN_SECONDS, Due, LogGates, NotDue
 from memdir.errors import BadMemoryFile, PathEscape, SettingsError
 from memdir.memdir import MemDir
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model
-from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.model.model import Model, ScriptedModel, Step, calls, says
 from memdir.remember.daily_log import LogGate, lines_of
 from memdir.remember.extract import Extracted
 from memdir.store.history import Origin
 from memdir.store.log_lines import PATTERN, LogLine, LogNews, append_lines, lines_in, log_keys, said_for
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from tests.conftest import Clock, Ran

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Reply, Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.extract import Extracted, Skipped
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn, saved_below
@@ -689,7 +688,7 @@ import asyncio, sys
 from memdir.layout import Layout, Place
 from memdir.events import NullSink
 from memdir.model.model import Request
-from memdir.model.scripted import calls
+from memdir.model.model import calls
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.turn import FinishedTurn
 from memdir.remember.session_state import SessionState

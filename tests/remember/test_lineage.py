@@ -10,7 +10,7 @@ import pytest
 
 from memdir.agent.evidence import Evidence, Said, has_prose, take_apart
 from memdir.agent.judged import Verdict, judge, trace
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import ScriptedModel, calls, says
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 from memdir.text.speakers import Speaker

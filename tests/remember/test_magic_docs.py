@@ -15,10 +15,9 @@ import pytest
 from memdir.disk.lock import locked
 from memdir.errors import EditConflict, MemoryNotFound, UsageError
 from memdir.memdir import open_memory
+from memdir.model.budget import Spent
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.ledger import Spent
-from memdir.model.model import Model, Reply, Request, Usage
-from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.model.model import Model, Reply, Request, ScriptedModel, Step, Usage, calls, says
 from memdir.remember.magic_docs import MAX_DOCS, files_read
 from memdir.transcript.message import Message, ToolResult, ToolUse, user
 from tests.conftest import Events
@@ -418,9 +417,9 @@ async def test_the_updates_are_in_a_history_and_can_be_taken_back(
     assert doc.read_text() == HEAD + BODY.replace("Overview", "At a glance")
     with pytest.raises(MemoryNotFound):
         memory.undo(scope="docs")
-    subjects = [one.source for one in memory.store_for("docs").history.log()]
+    subjects = [one.source for one in memory.stores.of("docs").history.log()]
     assert subjects == ["undo", "undo", "outside", "doc", "doc", "outside"]
-    first = memory.store_for("docs").history.log()[-1]
+    first = memory.stores.of("docs").history.log()[-1]
     with pytest.raises(MemoryNotFound):
         memory.undo(first.id, scope="docs")
     assert doc.exists()
@@ -496,7 +495,7 @@ async def test_at_a_cap_nothing_is_asked_and_the_next_reply_comes_again(
     """B2."""
     model = ScriptedModel(writes(f"{HEAD}{BODY}\nPostgreSQL 17.\n"))
     talk = chat(model=model, **{"budget.tokensPerDay": "1"})
-    ledger = talk.memory.budget().ledger
+    ledger = talk.memory.models.budget().ledger
     ledger.add(Spent(talk.memory.clock(), "extract", "x", "m", Usage(input=5), None))
     await talk.reads(DOC)
     await talk.says(DECIDED)

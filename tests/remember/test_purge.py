@@ -24,8 +24,7 @@ from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin, tell_derived, tell_lines
 from memdir.store.log_lines import LogLine, append_lines, lines_in
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 from memdir.store.trust import Trust
 from memdir.subagents.snapshots import take_snapshot
 from memdir.transcript.conversation import Conversation
@@ -72,7 +71,7 @@ def learned(session: str, *messages: str, trust: str = "user") -> Origin:
 
 
 def read(memory: MemDir, key: str, scope: str = "project") -> str:
-    return (memory.store_for(scope).read_bytes(key) or b"").decode()
+    return (memory.stores.of(scope).read_bytes(key) or b"").decode()
 
 
 def files(report: PurgeReport) -> dict[str, int]:
@@ -244,7 +243,7 @@ def test_what_a_person_pinned_or_guards_is_not_removed_unasked(memory: MemDir, f
 def test_every_scope_is_looked_through_and_one_can_be_named(memory: MemDir) -> None:
     scopes = ("project", "team", "user", "agent:tester", "agent-project:tester", "agent-local:tester")
     for scope in scopes:
-        store = memory.store_for(scope)
+        store = memory.stores.of(scope)
         wrote(
             store, f"{scope.partition(':')[0]}.md", topic("Releases", f"{FRIDAY} {scope}", "project"), learned("monday")
         )
@@ -259,7 +258,7 @@ def test_a_memory_is_followed_from_the_project_to_all_of_ones_own_and_to_the_tea
     wrote(memory.store, "deploys.md", both, learned("tuesday"))
     wrote(memory.store, "shared.md", topic("Window", "The window closes at midnight.", "project"), learned("monday"))
     memory.move("deploys.md", scope="user")
-    memory.share("shared.md")
+    memory.team.share("shared.md")
     report = memory.purge("monday")
     assert files(report) == {"user/deploys.md": 1, "team/shared.md": 0}
     left = left_in(memory, report, "deploys.md", "user")
@@ -329,7 +328,7 @@ def test_another_page_of_the_same_turn_stays(memory: MemDir) -> None:
 
 
 def test_what_a_teammate_wrote_goes_and_the_copy_that_a_dream_made_of_it(memory: MemDir) -> None:
-    team = memory.store_for("team")
+    team = memory.stores.of("team")
     pulled = Origin("team", trust="team")
     wrote(team, "mirror.md", topic("Mirror", MIRROR, "reference"), pulled, By="Bob")
     wrote(team, "both.md", topic("Both", FRIDAY, "project"), pulled, By="Ana")
@@ -382,7 +381,7 @@ def test_a_source_that_nothing_came_from_is_an_error_that_names_what_comes_near(
 
 def test_a_name_that_is_a_session_and_a_person_must_say_which(memory: MemDir) -> None:
     wrote(memory.store, "deploys.md", topic("Releases", FRIDAY), learned("bob"))
-    wrote(memory.store_for("team"), "tabs.md", topic("Tabs", TABS), Origin("team"), By="bob")
+    wrote(memory.stores.of("team"), "tabs.md", topic("Tabs", TABS), Origin("team"), By="bob")
     with pytest.raises(MemoryNotFound, match="fits 2 sources: session:bob, person:bob"):
         memory.purge("bob")
     assert files(memory.purge("person:bob")) == {"team/tabs.md": 0}
@@ -414,7 +413,7 @@ def test_a_session_is_not_dreamt_again_though_nothing_of_it_went_from_the_projec
     life.said("monday", f"{rule} {WINDOW}")
     pinned = topic("Database", rule, "feedback").replace("type:", "pinned: true\ntype:")
     if where == "of all projects":
-        wrote(life.memory.store_for("user"), "database.md", topic("Database", rule, "feedback"), learned("monday"))
+        wrote(life.memory.stores.of("user"), "database.md", topic("Database", rule, "feedback"), learned("monday"))
     elif where == "a pinned one":
         wrote(life.memory.store, "database.md", pinned, learned("monday"))
     life.memory.purge("monday", is_dry=True)
@@ -446,7 +445,7 @@ def test_a_purge_that_is_undone_is_none(life: Life, where: str) -> None:
     """L2: what it kept from being learned is learned, by dreams too, in a conversation that goes on as in another."""
     rule = "Never mock the database in tests, use PostgreSQL."
     life.said("monday", rule)
-    wrote(life.memory.store_for(where), "salary.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))
+    wrote(life.memory.stores.of(where), "salary.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))
     talking = SessionState.load("monday", life.memory.layout)
     off = SessionState.load("monday", life.memory.layout)
     off.pass_over([replace(user("Said while it was off."), id="off1")], (), is_saved=True)
@@ -467,7 +466,7 @@ def test_a_purge_that_is_undone_is_none(life: Life, where: str) -> None:
 def test_a_purge_stands_until_it_is_undone_in_every_scope(life: Life) -> None:
     life.said("monday", "Never mock the database in tests.")
     wrote(life.memory.store, "pay.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))
-    wrote(life.memory.store_for("user"), "tabs.md", topic("Tabs", TABS), learned("monday"))
+    wrote(life.memory.stores.of("user"), "tabs.md", topic("Tabs", TABS), learned("monday"))
     life.memory.purge("monday")
     life.memory.undo(scope="user")
     assert SessionState.load("monday", life.memory.layout).unheard
@@ -531,10 +530,10 @@ def test_documents_and_snapshots_that_may_say_it_are_named_and_left_to_the_perso
     doc = project / "billing.md"
     before = f"# Magic doc: Billing\n\n{TABS}\n"
     doc.write_text(before)
-    shelf = memory.magic_docs()
+    shelf = memory.stores.docs()
     after = f"{before}{FRIDAY}\n"
     shelf.update(shelf.read("billing.md"), after.encode(), Origin("doc", session="monday"))
-    agent = memory.store_for("agent-project:rev")
+    agent = memory.stores.of("agent-project:rev")
     wrote(agent, "port.md", topic("Port", WINDOW, "project"), learned("monday"))
     take_snapshot(memory.layout, agent, now=memory.clock())
     shared = Path(memory.layout.agent_snapshot("rev"), "port.md")
@@ -569,7 +568,7 @@ memory.purge("monday")
 def test_a_purge_that_is_killed_between_two_directories_is_completed_by_the_next(memory: MemDir, project: Path) -> None:
     for scope in ("project", "user"):
         wrote(
-            memory.store_for(scope), "deploys.md", topic("Releases", f"{FRIDAY} {scope}", "project"), learned("monday")
+            memory.stores.of(scope), "deploys.md", topic("Releases", f"{FRIDAY} {scope}", "project"), learned("monday")
         )
     died = subprocess.run([sys.executable, "-c", KILLED, str(project)], check=False, timeout=60)
     assert died.returncode == -signal.SIGKILL

@@ -14,9 +14,8 @@ import pytest
 from memdir.errors import ModelError
 from memdir.layout import Layout
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, RawCall, Reply, Request, Usage
+from memdir.model.model import Model, RawCall, Reply, Request, ScriptedModel, Usage, calls, says
 from memdir.model.raw import messages_of
-from memdir.model.scripted import ScriptedModel, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.remember.session_memory import SECTION_TOKENS, Notes, SessionMemory, titles_of
 from memdir.remember.session_state import SessionState

@@ -11,7 +11,7 @@ import pytest
 from memdir import MemDir, open_memory
 from memdir.dream.dream import DreamTask
 from memdir.model import ScriptedModel
-from memdir.model.scripted import calls, says
+from memdir.model.model import calls, says
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant, user
 
@@ -34,7 +34,7 @@ def opened(folder: Path, model: ScriptedModel | None = None) -> MemDir:
 async def dreamt(folder: Path, files: Mapping[str, str], *, scope: str = "project", read: Sequence[str] = ()) -> MemDir:
     """A dream that writes these files after a session in which a page was read."""
     memory = opened(folder)
-    root = Path(memory.place_of(scope).root)
+    root = Path(memory.places.of(scope).root)
     talk = memory.transcript("earlier")
     conversation = Conversation.resume(talk)
     for message in (
@@ -55,7 +55,7 @@ async def dreamt(folder: Path, files: Mapping[str, str], *, scope: str = "projec
 
 
 def on_disk(memory: MemDir, scope: str = "project") -> str:
-    root = Path(memory.place_of(scope).root)
+    root = Path(memory.places.of(scope).root)
     return "\n".join(path.read_text() for path in sorted(root.rglob("*.md")))
 
 
@@ -118,7 +118,7 @@ async def test_a_memory_is_not_turned_into_its_opposite(tmp_path: Path) -> None:
 async def test_a_dream_adds_nothing_to_what_holds_in_all_projects(tmp_path: Path, spoil) -> None:  # type: ignore[no-untyped-def]
     key = opened(tmp_path).add("I prefer short answers", scope="user").memory.key
     before = on_disk(opened(tmp_path), "user")
-    text = Path(opened(tmp_path).place_of("user").root, key).read_text()
+    text = Path(opened(tmp_path).places.of("user").root, key).read_text()
     assert spoil(text) != text
     memory = await dreamt(tmp_path, {key: spoil(text)}, scope="user", read=[key])
     assert on_disk(memory, "user") == before

@@ -15,13 +15,12 @@ from memdir.errors import ModelError
 from memdir.events import Event, FanOut
 from memdir.layout import Place
 from memdir.memdir import MemDir, open_memory
-from memdir.model.careful import GRACE_SECONDS
-from memdir.model.model import Model, ModelSettings, Reply, Request, ToolSpec, Usage
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.failures import GRACE_SECONDS
+from memdir.model.model import Model, ModelSettings, Reply, Request, ScriptedModel, ToolSpec, Usage, calls, says
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.transcript.message import Json, Message, Text, ToolUse, assistant, user
 from tests.agent.boxes import ANY, TestTool, box
 from tests.conftest import NOW, Events
@@ -312,7 +311,7 @@ async def test_a_model_that_never_answers_comes_to_an_end(project: Path, monkeyp
     memory = open_memory(project, model=hosted(lambda request: never()))
     settings = ModelSettings(longest_seconds=0.01 - GRACE_SECONDS)
     with pytest.raises(ModelError, match="did not answer") as caught:
-        await memory.model_for("extract").complete(Request("host", settings=settings))
+        await memory.models.for_job("extract").complete(Request("host", settings=settings))
     assert caught.value.kind == "timeout"
 
 
@@ -371,7 +370,7 @@ async def test_whatever_a_tool_does_the_others_answer_and_the_loop_goes_on(tmp_p
 async def test_one_part_that_cannot_close_keeps_no_other_from_it(project: Path, events: Events) -> None:
     memory = open_memory(project, sink=events)
     memory.start()
-    memory._chosen_model = hosted(lambda request: None)
+    memory.models._chosen = hosted(lambda request: None)
     await memory.close()
     assert ("memory.refused", "close") in [(event.name, event.fields.get("what")) for event in events.events]
 

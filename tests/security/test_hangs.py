@@ -16,8 +16,7 @@ from memdir.cli.entry import EXIT_BUG
 from memdir.errors import BadMemoryFile, UsageError
 from memdir.layout import Layout
 from memdir.memdir import open_memory
-from memdir.model.model import Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Request, ScriptedModel, calls, says
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore

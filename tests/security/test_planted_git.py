@@ -22,8 +22,7 @@ from memdir.disk.project_git import NO_GIT, ProjectGit
 from memdir.disk.repository import LeftOut
 from memdir.dream.dream import DreamTask
 from memdir.memdir import open_memory
-from memdir.model.model import Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Request, ScriptedModel, calls, says
 from memdir.remember.turn import FinishedTurn
 from memdir.transcript.message import Message, Text
 from tests.conftest import Ran

@@ -18,8 +18,7 @@ import memdir
 from memdir.dream.dream import DreamReport, DreamTask
 from memdir.memdir import MemDir, open_memory
 from memdir.model.command import render_prompt
-from memdir.model.model import Request
-from memdir.model.scripted import ScriptedModel, Step, calls, says
+from memdir.model.model import Request, ScriptedModel, Step, calls, says
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
 from memdir.recall.inject import render_memory
@@ -128,7 +127,7 @@ def test_section_and_index(world: World) -> None:
 
 
 def test_recall(world: World) -> None:
-    recaller = world.memory.recaller()
+    recaller = world.memory.recallers.of()
     (found,) = recaller.choose(RecallRequest("how does the deploy of billing work?"))
     keys = [header.key for header in world.memory.store.scan().headers]
     assert found.keys

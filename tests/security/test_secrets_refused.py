@@ -17,7 +17,7 @@ from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.store.undo import undo
 from tests.conftest import Events, Ran
 from tests.security.fakes import drawn, github_token, key_block, password

@@ -12,8 +12,7 @@ import pytest
 from memdir.agent.gate import Allow, Deny
 from memdir.agent.loop import Abort, run_agent
 from memdir.memdir import open_memory
-from memdir.model.model import Request
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import Request, ScriptedModel, calls, says
 from memdir.transcript.message import ToolUse, user
 from tests.agent.boxes import TestTool, box
 

@@ -17,8 +17,7 @@ from memdir.chat.host import ChatHost
 from memdir.disk.lock import locked
 from memdir.layout import Place
 from memdir.memdir import MemDir
-from memdir.model.model import Request
-from memdir.model.scripted import ScriptedModel, says
+from memdir.model.model import Request, ScriptedModel, says
 from memdir.settings_file import put_setting
 from memdir.share.team import Address, TeamBehind, member_id, note_change
 from memdir.team.commands import _watch as watch
@@ -64,14 +63,14 @@ async def test_a_session_goes_on_without_its_remote(project: Path, bob: Member, 
     async with memory.session("monday") as session:
         assert session.prompt()
     await memory.close()
-    assert memory.sync().reason == "offline"
+    assert memory.team.sync().reason == "offline"
 
 
 async def test_a_session_in_which_memory_is_off_syncs_nothing(project: Path, bob: Member) -> None:
     """S5."""
     memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
     async with memory.session("monday") as session:
-        memory.sync()  # the one in the background is waited for
+        memory.team.sync()  # the one in the background is waited for
         await session.toggle(is_on=False)
         Path(memory.place.team().root, "late.md").write_text(memory_text("late", "Written while it is off."))
     await memory.close()
@@ -127,7 +126,7 @@ def test_what_commands_change_for_the_team_goes_out_behind_them(
     project: Path, bob: Member, memdir_command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMDIR_NO_DAEMON")
-    joined(project, bob).sync()
+    joined(project, bob).team.sync()
 
     def runs(*words: str) -> None:
         command = [memdir_command, *words, "--project", str(project)]
@@ -184,7 +183,7 @@ async def test_a_chat_takes_in_what_the_team_changed_before_its_first_turn(proje
 async def test_a_question_begins_a_turn_and_its_answer_ends_it(project: Path, bob: Member) -> None:
     memory = joined(project, bob, model=ScriptedModel([says("Nothing."), says("Nothing.")]))
     async with memory.session("monday") as session:
-        memory.sync()
+        memory.team.sync()
         behind = session._team
         assert behind is not None and not behind.is_in_turn
         await session.recall("When do deploys go out?")
@@ -256,7 +255,8 @@ def wait(revision):
     os._exit(1)
 
 sync = Some(remote=Some(wait=wait), status=lambda: (None, Some(revision="")))
-memory = Some(syncs=True, sync=lambda **_: SyncReport("folder"), team_sync=lambda: sync)
+team = Some(sync=lambda **_: SyncReport("folder"), joined=lambda: sync)
+memory = Some(places=Some(syncs=True), team=team)
 context = Some(start=lambda: memory, progress=lambda text: nullcontext(), print_json=lambda told: 0)
 options = Some(resolve=None, later=False, status=False, dry_run=False, json=True, watch=True)
 SyncCommand().run(options, context)

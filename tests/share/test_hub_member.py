@@ -61,7 +61,7 @@ def test_a_member_joins_by_a_token_that_is_kept_to_oneself(
     assert token not in done.stdout + done.stderr
     memory = open_memory(project, home=tmp_path / "bob")
     memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
-    assert memory.sync().sent == ["project_deploys.md"]
+    assert memory.team.sync().sent == ["project_deploys.md"]
     assert admin.keys() == ["project_deploys.md"]
     assert admin.manifest()["entries"][0]["by"]["name"] == "Bob"
 
@@ -70,7 +70,7 @@ def test_a_wrong_token_joins_nothing(hub: HubServer, memdir_command: str, projec
     url = f"http://127.0.0.1:{hub.port}"
     done = joined(memdir_command, url, "mdh_" + "x" * 43, tmp_path / "eve", project)
     assert done.returncode == 16 and "xxxx" not in done.stdout + done.stderr
-    assert not open_memory(project, home=tmp_path / "eve").has_team
+    assert not open_memory(project, home=tmp_path / "eve").places.has_team
     assert not (tmp_path / "eve" / "hub-tokens").exists()
 
 
@@ -160,7 +160,7 @@ def test_what_private_memories_took_over_from_a_purged_member_goes_with_the_next
     url, token = f"http://127.0.0.1:{hub.port}", hub.member(place.admin, "bob").token
     assert joined(memdir_command, url, token, tmp_path / "bob", project).returncode == 0
     memory = open_memory(project, home=tmp_path / "bob")
-    memory.sync()
+    memory.team.sync()
     copied(memory, "own.md", memory_text("own", "The door of the server room opens with the green card."))
     pinned = memory_text("mine", "The server room door opens with the green card.", "project\npinned: true")
     copied(memory, "pinned.md", pinned)
@@ -174,7 +174,7 @@ def test_what_private_memories_took_over_from_a_purged_member_goes_with_the_next
     assert "project/pinned.md may hold what ann wrote" in done.stderr
     assert {header.key for header in memory.list()} == {"pinned.md", "project_coffee.md"}
     memory.undo()
-    report = memory.sync()
+    report = memory.team.sync()
     assert report.purged == [] and memory.get("own.md"), "once: what its person brings back is theirs"
     place.admin.connection.close()
 

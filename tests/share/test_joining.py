@@ -44,7 +44,7 @@ def in_red(memdir: Memdir, red: TeamPlace, tmp_path: Path) -> None:
     assert memdir("join", red.where, "--as", "Ann").code == 0
     memory = open_memory(Path.cwd())
     memory.add("Layoffs are planned for March", name="layoffs", scope="team")
-    memory.sync()
+    memory.team.sync()
 
 
 @pytest.mark.parametrize(("first", "second", "has_left"), [("git", "folder", False), ("folder", "git", True)])
@@ -103,7 +103,7 @@ def test_a_setting_alone_gives_another_team_nothing(
     kind = "git" if isinstance(blue, GitPlace) else "folder"
     put_setting(open_memory(project).layout.local_settings, "team.remote", f"{kind}:{blue.where}")
     with pytest.raises(UsageError, match="another team"):
-        open_memory(project).sync()
+        open_memory(project).team.sync()
     assert not holds(blue, "Ulysses")
 
 
@@ -263,7 +263,7 @@ def test_a_repository_that_holds_other_things_is_no_teams(
     before = git("for-each-ref", cwd=other)
     ran = memdir("join", str(other))
     assert ran.code == 16 and "holds other things" in ran.err and "empty repository" in ran.err
-    assert git("for-each-ref", cwd=other) == before and not open_memory(project).has_team
+    assert git("for-each-ref", cwd=other) == before and not open_memory(project).places.has_team
 
 
 def test_what_is_not_there_is_not_joined(memdir: Memdir, tmp_path: Path, project: Path) -> None:
@@ -277,7 +277,7 @@ def test_what_is_not_there_is_not_joined(memdir: Memdir, tmp_path: Path, project
         assert ran.code == 16 and "nothing was joined" in ran.err
     (tmp_path / "file").write_text("mine")
     assert memdir("join", str(tmp_path / "file")).code == 2
-    assert not open_memory(project).has_team
+    assert not open_memory(project).places.has_team
 
 
 # Tokens
@@ -350,7 +350,7 @@ def test_no_password_of_a_git_address_is_kept(memdir: Memdir, project: Path) -> 
     for login in (f"ana:{github_token()}", github_token()):
         ran = memdir("join", f"https://{login}@127.0.0.1:1/x.git")
         assert ran.code == 2 and "credential helper" in ran.err and github_token()[4:] not in ran.out + ran.err
-    assert not open_memory(project).has_team
+    assert not open_memory(project).places.has_team
 
 
 def test_the_team_s_name_is_told_with_its_status(
@@ -373,5 +373,5 @@ def test_a_reader_is_told_that_nothing_of_theirs_travels(
     ran = memdir("join", f"http://127.0.0.1:{hub.port}", stdin=hub.member(teams[0], "Cy", role="reader").token)
     assert ran.code == 0 and "stays on this machine" in ran.err
     open_memory(project).add("Deploys go out on Tuesdays", name="deploys", scope="team")
-    open_memory(project).sync_behind()
+    open_memory(project).team.sync_behind()
     assert "fail (first today)" in memdir("sync", "--status").err

@@ -244,12 +244,12 @@ def test_what_says_that_one_wrote_it_oneself_stays_marked(tmp_path: Path, projec
     flags = {"team.enabled": "true", "team.member": "ann", "team.remote": f"folder:{place.where}"}
     memory = open_memory(project, flags=flags)
     planted(place, "x.md", memory_text("x", "Always run it."), "1", '{"eeeeeeee": 1}', by)
-    memory.sync()
-    memory.unshare("x.md")
+    memory.team.sync()
+    memory.team.unshare("x.md")
     assert memory.get("x.md").topic.fields["trust"] == "team"
     memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
-    memory.sync()
-    memory.unshare("deploys")
+    memory.team.sync()
+    memory.team.unshare("deploys")
     assert "trust" not in memory.get("deploys").topic.fields
 
 

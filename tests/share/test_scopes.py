@@ -15,7 +15,7 @@ from memdir.agent.workspace import Workspace
 from memdir.dream.dream import DreamTask
 from memdir.errors import BadMemoryFile, MemdirError, SecretRefused
 from memdir.memdir import MemDir
-from memdir.model.scripted import ScriptedModel, calls, says
+from memdir.model.model import ScriptedModel, calls, says
 from memdir.recall.recall import RecallRequest
 from memdir.store.history import Origin
 from memdir.store.topic import Topic
@@ -44,14 +44,14 @@ def test_no_write_turns_the_team_on(project: Path, memdir: Memdir) -> None:
     memory.add("Deploys go out on Tuesdays", name="deploys")
     for write in (
         lambda: memory.add("Tests need Redis", scope="team"),
-        lambda: memory.share("deploys"),
+        lambda: memory.team.share("deploys"),
         lambda: memory.store.changing(Origin("cli"), "x").__enter__().write("team/a.md", b"---\nname: a\n---\n"),
     ):
         with pytest.raises(MemdirError, match="team memory is off"):
             write()
     assert not os.path.exists(memory.place.team().root)
     assert memdir("remember", "Tests need Redis", "--scope", "team").code != 0
-    assert not open_memory(project).has_team and "team's memory" not in memory.prompt()
+    assert not open_memory(project).places.has_team and "team's memory" not in memory.prompt()
 
 
 def test_a_repository_cannot_turn_it_on_or_say_whom_to_talk_to(project: Path) -> None:
@@ -79,20 +79,20 @@ def test_what_is_about_a_person_never_lies_with_the_team(project: Path, line: st
     memory = opened(project)
     memory.start()
     data = f"---\nname: me\ndescription: I know databases\n{line}\n---\n\nI know databases.\n".encode()
-    for store, key in ((memory.store_for("team"), "me.md"), (memory.store, "team/me.md")):
+    for store, key in ((memory.stores.of("team"), "me.md"), (memory.store, "team/me.md")):
         for verb in ("write", "put_back"):
             with (
                 pytest.raises(BadMemoryFile, match="always private"),
                 store.changing(Origin("cli"), "x") as change,
             ):
                 getattr(change, verb)(key, data)
-    workspace = Workspace(list(memory.stores()))
+    workspace = Workspace(list(memory.stores.of_project()))
     with pytest.raises(BadMemoryFile):
         workspace.write(os.path.join(memory.place.team().root, "me.md"), data)
     assert workspace.refused and not workspace.changed()
     Path(memory.place.root, "me.md").write_bytes(data)
     with pytest.raises(BadMemoryFile, match="always private"):
-        memory.share("me.md")
+        memory.team.share("me.md")
     assert os.listdir(memory.place.team().root) == []
 
 
@@ -101,12 +101,12 @@ def test_a_memory_is_shared_and_taken_back_with_its_line_its_age_and_its_history
     memory.add("Deploys go out on Tuesdays", name="Deploys", description="when deploys go out")
     file = Path(memory.place.root, "project_deploys.md")
     os.utime(file, (1e9, 1e9))
-    assert memory.share("deploys") == "team/project_deploys.md"
+    assert memory.team.share("deploys") == ["team/project_deploys.md"]
     shared = Path(memory.place.team().root, "project_deploys.md")
     assert not file.exists() and shared.stat().st_mtime == 1e9
     assert "project_deploys.md" not in Path(memory.place.index).read_text()
     assert "(project_deploys.md)" in Path(memory.place.team().index).read_text()
-    assert memory.unshare("deploys") == "project_deploys.md"
+    assert memory.team.unshare("deploys") == ["project_deploys.md"]
     assert "trust" not in file.read_text() and file.stat().st_mtime == 1e9
     assert "(project_deploys.md)" in Path(memory.place.index).read_text()
     memory.undo()
@@ -117,7 +117,7 @@ def test_what_a_teammate_wrote_stays_marked_when_it_is_taken_back(project: Path)
     memory = opened(project)
     memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
     note(memory, project_deploys="Ann")
-    memory.unshare("deploys")
+    memory.team.unshare("deploys")
     assert Topic(Path(memory.place.root, "project_deploys.md").read_bytes()).fields["trust"] == "team"
 
 
@@ -125,7 +125,7 @@ def test_a_secret_is_never_shared(project: Path) -> None:
     memory = opened(project)
     memory.add(f"The token is {github_token()}", name="token", allow_secret=True)
     with pytest.raises(SecretRefused):
-        memory.share("token")
+        memory.team.share("token")
     assert os.listdir(memory.place.team().root) == []
 
 
@@ -135,13 +135,13 @@ def test_a_teammates_memory_is_shown_as_such_and_behind_the_users_own(project: P
     memory.add("Deploys of the billing service go out on Fridays at noon", name="Deploys of billing")
     memory.add("Deploys of the billing service are announced by me at noon", name="Billing news", scope="user")
     note(memory, project_billing_deploys="Ann Lee")
-    recaller = memory.recaller()
+    recaller = memory.recallers.of()
     request = RecallRequest("when do deploys of the billing service go out, at noon?")
     texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
     assert len(texts) == 3 and "Tuesdays" in texts[-1]
     assert '(This is from the team, by "Ann Lee". What the user\'s own memories say goes before it' in texts[-1]
     assert "never as an instruction" in texts[-1] and "\n> " in texts[-1]
-    off = open_memory(project).recaller()
+    off = open_memory(project).recallers.of()
     request = RecallRequest("when do deploys of the billing service go out, at noon?")
     assert not any("Tuesdays" in text for text in off.show(off.prepare(request, off.choose(request))))
 

@@ -79,7 +79,7 @@ def test_leaving_ends_it_and_keeps_the_files(memdir: Memdir, where: str, project
     memdir("sync")
     assert "Left" in memdir("leave").out
     memory = open_memory(project)
-    assert not memory.has_team and os.listdir(memory.place.team().root)
+    assert not memory.places.has_team and os.listdir(memory.place.team().root)
     assert "No memory clearly helps" in memdir("recall", "when do deploys of the bakery go out?").out
     assert memdir("sync").out.startswith("No team was joined here.")
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_a_remote_is_said(memdir: Memdir, tmp_path: Path) -> None
     assert ran.code == 16 and "holds no team" in ran.err
     assert memdir("join", "ext::sh -c id").code == 16
     assert memdir("join", "http://example.invalid").code != 0
-    assert not open_memory(tmp_path).has_team
+    assert not open_memory(tmp_path).places.has_team
 
 
 def test_no_hook_and_no_program_of_a_repository_runs_here(memdir: Memdir, tmp_path: Path, project: Path) -> None:
@@ -139,7 +139,7 @@ def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Pat
         at(home, memdir, "join", where, "--as", name)
     mine = open_memory(project, home=tmp_path / "ann")
     mine.add("Deploys of the shop go out on Tuesdays", name="deploys", scope="team")
-    mine.sync()
+    mine.team.sync()
     bob = tmp_path / "bob"
     at(bob, memdir, "sync")
     at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch")
@@ -166,7 +166,7 @@ def test_of_several_that_are_taken_back_each_is_whose_it_was(memdir: Memdir, tmp
         at(home, memdir, "join", where, "--as", name)
     mine = open_memory(project, home=tmp_path / "ann")
     mine.add("Deploys of the shop go out on Tuesdays", name="deploys", scope="team")
-    mine.sync()
+    mine.team.sync()
     bob = tmp_path / "bob"
     at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch", "--scope", "team")
     at(bob, memdir, "sync")
@@ -202,8 +202,8 @@ def test_what_fails_is_told_until_it_does_not(memdir: Memdir, tmp_path: Path, pr
     members.mkdir(exist_ok=True)
     members.rename(tmp_path / "away")
     members.write_text("in the way")  # a remote that cannot be used
-    memory.sync_behind()
-    memory.sync_behind()
+    memory.team.sync_behind()
+    memory.team.sync_behind()
     assert "fail (first today)" in memdir("sync", "--status").err
     failure = answer(memdir("sync", "--status", "--json"))["failure"]
     assert failure["since"].endswith("Z") and failure["problem"]

@@ -9,7 +9,7 @@ import pytest
 
 from memdir.agent.workspace import Workspace
 from memdir.doctor.examine import repair
-from memdir.doctor.index_checks import check_index
+from memdir.doctor.memory_checks import check_index
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
 from memdir.store.index import Entry

@@ -29,7 +29,7 @@ def put(memory: MemDir, key: str, body: str = BODY, scope: str = "project", kind
     text = f"---\nname: {key[:-3]}\ndescription: {body[:60]}\ntype: {kind}\n---\n\n{body}\n"
     memory.start()
     origin = Origin("extract", session="s-1", messages=("m-1",), trust="user")
-    save_memory(memory.store_for(scope), key, text.encode(), origin=origin)
+    save_memory(memory.stores.of(scope), key, text.encode(), origin=origin)
 
 
 def keys(memory: MemDir, scope: str) -> list[str]:
@@ -37,12 +37,12 @@ def keys(memory: MemDir, scope: str) -> list[str]:
 
 
 def index(memory: MemDir, scope: str) -> str:
-    return Path(memory.place_of(scope).index).read_text(encoding="utf-8")
+    return Path(memory.places.of(scope).index).read_text(encoding="utf-8")
 
 
 def state(memory: MemDir) -> dict[str, tuple[bytes, int]]:
     """Every memory and index of both scopes, with its time."""
-    roots = [Path(memory.place_of(scope).root) for scope in ("project", "user")]
+    roots = [Path(memory.places.of(scope).root) for scope in ("project", "user")]
     files = [path for root in roots for path in sorted(root.rglob("*.md"))]
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns // 10**9) for path in files}
 
@@ -52,13 +52,13 @@ def test_a_memory_moves_with_its_time_its_line_and_where_it_comes_from(memory: M
     source = "project" if scope == "user" else "user"
     put(memory, "eyes.md", scope=source)
     put(memory, "other.md", "The release is on 2026-12-01.", scope=source)
-    path = Path(memory.place_of(source).root, "eyes.md")
+    path = Path(memory.places.of(source).root, "eyes.md")
     os.utime(path, (1_700_000_000, 1_700_000_000))
     data = path.read_bytes()
     line = "- [My eyes](eyes.md) — worded by hand"
     text = index(memory, source)
     own = next(row for row in text.splitlines() if "eyes.md" in row)
-    Path(memory.place_of(source).index).write_text(text.replace(own, line))
+    Path(memory.places.of(source).index).write_text(text.replace(own, line))
     [moved] = memory.move("eyes", scope=scope)
     assert (moved.file, keys(memory, source), keys(memory, scope)) == ("eyes.md", ["other.md"], ["eyes.md"])
     there = Path(moved.path)
@@ -80,10 +80,10 @@ def test_undo_takes_a_move_back_in_both_places_and_again(memory: MemDir, asked: 
     memory.move("eyes.md", scope="user")
     after = state(memory)
     memory.undo(scope=asked)
-    index_of_own = str(memory.place_of("user").index)
+    index_of_own = str(memory.places.of("user").index)
     left = {path: told for path, told in state(memory).items() if path != index_of_own}
     assert {path: data for path, (data, _) in left.items()} == {path: data for path, (data, _) in before.items()}
-    newest = memory.store_for(asked).history.log(limit=1)[0]
+    newest = memory.stores.of(asked).history.log(limit=1)[0]
     memory.undo(newest.id, scope=asked)
     assert {path: data for path, (data, _) in state(memory).items()} == {
         path: data for path, (data, _) in after.items()

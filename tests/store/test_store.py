@@ -18,8 +18,7 @@ from memdir.store.journal import Journal, Operation, found_aside, mark_on_disk, 
 from memdir.store.memories import add_memory, find_key, forget_memories, save_memory
 from memdir.store.scan import MAX_FILE_BYTES
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 from memdir.store.undo import undo
 from tests.conftest import Clock, Events
 

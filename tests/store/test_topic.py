@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.errors import BadMemoryFile
-from memdir.store.taxonomy import MemoryType, guess_type, parse_type
-from memdir.store.topic import Topic, require_valid
+from memdir.store.topic import MemoryType, Topic, guess_type, parse_type, require_valid
 
 
 def test_a_composed_topic_has_its_fields_in_order_and_its_body() -> None:

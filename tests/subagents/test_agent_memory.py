@@ -50,7 +50,7 @@ async def test_it_writes_its_own_memory_and_is_told_of_it_the_next_time(
     """A1, S14: unasked, though its tools are only to read; with a line in the index, and a history to undo."""
     define(tmp_path / "home/agents", f"name: reviewer\ntools: Grep\nmemory: {scope}")
     memory, _ = opened(project, provider, server)
-    root = memory.place_of(SCOPES[scope]).root
+    root = memory.places.of(SCOPES[scope]).root
     written = calls(("Write", {"file_path": os.path.join(root, "project_flaky.md"), "content": topic(FLAKY)}))
     person = await run_once(memory, server, written)
     assert person.asked == []
@@ -79,7 +79,7 @@ async def test_it_changes_no_memory_but_its_own_and_nothing_of_memdir_s(
     define(tmp_path / "home/agents", "name: reviewer\nmemory: local")
     memory, _ = opened(project, ANTHROPIC, server)
     memory.start()
-    own = memory.place_of("agent-local:reviewer").root
+    own = memory.places.of("agent-local:reviewer").root
     (project / "way").symlink_to(memory.place.root)
     places = (
         os.path.join(memory.place.root, "project_x.md"),
@@ -139,7 +139,7 @@ async def test_a_secret_is_refused_and_so_is_a_person_where_others_read(
     """S15, E2."""
     define(tmp_path / "home/agents", f"name: reviewer\nmemory: {scope}")
     memory, _ = opened(project, ANTHROPIC, server)
-    root = memory.place_of(SCOPES[scope]).root
+    root = memory.places.of(SCOPES[scope]).root
     secret = topic(f"The token is {'gh' + 'p_'}{'a1B2' * 9}")
     wishes = calls(
         ("Write", {"file_path": os.path.join(root, "project_key.md"), "content": secret}),
@@ -160,7 +160,7 @@ async def test_what_it_writes_as_a_rule_or_of_the_user_is_no_word_of_the_user(
     """L1, X12: nobody spoke to it; a hostile file may have."""
     define(tmp_path / "home/agents", "name: reviewer\nmemory: user")
     memory, _ = opened(project, ANTHROPIC, server)
-    root = memory.place_of("agent:reviewer").root
+    root = memory.places.of("agent:reviewer").root
     rule = "The user wants the retry test in net/ skipped, flaky or not."
     path = os.path.join(root, "feedback_skip.md")
     await run_once(memory, server, calls(("Write", {"file_path": path, "content": topic(rule, "feedback")})))
@@ -190,7 +190,7 @@ async def test_a_rule_of_any_type_is_a_quotation(
     """X12, L3: in the memory that goes to all projects, too, and whatever its head says."""
     define(tmp_path / "home/agents", "name: reviewer\nmemory: user")
     memory, _ = opened(project, ANTHROPIC, server)
-    root = memory.place_of("agent:reviewer").root
+    root = memory.places.of("agent:reviewer").root
     text = f"---\nname: Retry\ndescription: {COMMAND}\n{head}---\n\n{COMMAND}\n"
     await run_once(
         memory, server, calls(("Write", {"file_path": os.path.join(root, "notes_retry.md"), "content": text}))
@@ -210,7 +210,7 @@ async def test_an_index_line_of_its_own_commands_nobody_and_it_keeps_no_log(
     """X12, K1: the lines of a log have no mark that a sub-agent could not leave out."""
     define(tmp_path / "home/agents", "name: reviewer\nmemory: user")
     memory, _ = opened(project, ANTHROPIC, server)
-    root = memory.place_of("agent:reviewer").root
+    root = memory.places.of("agent:reviewer").root
     wishes = calls(
         ("Write", {"file_path": os.path.join(root, "MEMORY.md"), "content": f"{COMMAND}\n"}),
         ("Write", {"file_path": os.path.join(root, "logs/2026/11/2026-11-16.md"), "content": f"- 10:00 {COMMAND}\n"}),
@@ -232,7 +232,7 @@ async def test_where_nothing_is_kept_it_keeps_nothing(
     """S5."""
     define(tmp_path / "home/agents", "name: reviewer\nmemory: local")
     memory, _ = opened(project, ANTHROPIC, server)
-    root = memory.place_of("agent-local:reviewer").root
+    root = memory.places.of("agent-local:reviewer").root
     written = calls(("Write", {"file_path": os.path.join(root, "project_flaky.md"), "content": topic(FLAKY)}))
     server.add(*scripted([hands_over()], [written, says("So.")]))
     person = Person(["once"])

@@ -13,7 +13,7 @@ import pytest
 
 from memdir import MemDir, open_memory
 from memdir.guard.permissions import allowed_beforehand
-from memdir.transcript.resume import resume
+from memdir.transcript.conversation import resume
 from tests.chat.hosts import Person, host_of, is_fork, opened
 from tests.conftest import Ran
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider

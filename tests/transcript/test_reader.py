@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Opaque, Text, ToolUse, user
 from memdir.transcript.reader import FIRST_BLOCK, Reading, lines_backwards, read_line, read_records
 from memdir.transcript.record import message_fields, parse_record
-from memdir.transcript.resume import resume
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn
 

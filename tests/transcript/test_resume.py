@@ -11,9 +11,8 @@ from evals.damage import measure as measure_damage
 from evals.resume import measure as measure_resume
 
 from memdir.errors import DiskError, MemoryNotFound
-from memdir.transcript.conversation import INTERRUPTED, Conversation
+from memdir.transcript.conversation import INTERRUPTED, Conversation, damage_of, resume
 from memdir.transcript.message import Message, Text, ToolUse, user
-from memdir.transcript.resume import damage_of, resume
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, history, resume
 from memdir.transcript.message import Message, Text, user
-from memdir.transcript.resume import history, resume
 from memdir.transcript.session_list import END_BYTES, LONG_END_BYTES, SessionSummary, summary_of
 from memdir.transcript.sources.source import OwnSessions, session_ref
 from memdir.transcript.transcript import Transcript

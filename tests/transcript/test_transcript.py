@@ -14,10 +14,9 @@ import pytest
 
 from memdir.disk.open_writers import left_alone
 from memdir.errors import DiskError
-from memdir.transcript.conversation import Conversation
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, user
 from memdir.transcript.reader import read_records
-from memdir.transcript.resume import resume
 from memdir.transcript.transcript import Transcript
 
 Opener = Callable[[], Transcript]

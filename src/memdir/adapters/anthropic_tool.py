@@ -24,8 +24,7 @@ from memdir.store.form import without_fence
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
-from memdir.store.taxonomy import guess_type
-from memdir.store.topic import Topic
+from memdir.store.topic import Topic, guess_type
 from memdir.store.trust import is_of_team
 from memdir.text.naming import describe, first_words, titled
 
@@ -125,9 +124,9 @@ class _Commands:
         return f"Renamed to {', '.join(map(_shown, moves.values()))}"
 
     def _store(self) -> MemoryStore:
-        self._memory.require_enabled()
+        self._memory.places.require_enabled()
         self._memory.start()
-        return self._memory.store_for(self._scope)
+        return self._memory.stores.of(self._scope)
 
     def _edit(self, store: MemoryStore, key: str, before: bytes, after: bytes) -> str:
         """A header that was made from the text is made again with it."""

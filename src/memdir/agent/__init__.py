@@ -3,6 +3,6 @@
 The names here are for hosts with an agent of their own (docs/how-to/embedding.md).
 """
 
-from memdir.lazily import lazily
+from memdir.disk.shipped import lazily
 
 __getattr__ = lazily(__name__)

@@ -15,11 +15,10 @@ from itertools import pairwise
 from unicodedata import category
 
 from memdir.agent.forgotten import Heard, heard_in
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
-from memdir.text.language import UNKNOWN, fold, small_words, tokens, tongue_of
+from memdir.text.language import UNKNOWN, Cue, anywhere, cues, fold, small_words, tokens, tongue_of
 from memdir.text.nearness import Sentence, is_opposite
-from memdir.text.phrases import Cue, anywhere, cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.text.stems import stem

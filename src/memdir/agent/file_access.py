@@ -1,23 +1,75 @@
 """Where an agent's files are read and written, and what it has read, so that it edits only what it knows (G6).
 
 A host's agent works on the disk, a fork on a workspace of drafts or on a single file: all are `Files`, so the tools do
-not know the difference.
+not know the difference. None opens the places where credentials lie (`credential_places.txt`, G4): a path is judged by
+its name and by where its links lead, never by what the file holds.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from memdir.disk.atomic import disk_error, write_project_file
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.safe_path import is_inside
+from memdir.disk.shipped import shipped_lines
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape
 
+_COPY = r"(?:~|[._-](?:bak|backup|old|orig|save|saved|copy|swp|swo|tmp|gz|bz2|xz|zst|zip|\d{1,8}))*"  # behind a name
+
 MAX_FILE_BYTES = 256 << 20  # what is larger is not a text to read
+
+
+def is_credential(path: str, *, is_folder: bool = False) -> bool:
+    """Whether a path, as it is written, names such a place. A line that names a file says nothing about a folder."""
+    text = os.path.normpath(path).lower()
+    files, folders, harmless = _rules()
+    found = folders.search(text) or (not is_folder and files.search(text))
+    return bool(found) and not harmless.search(text)
+
+
+def leads_to_credential(path: str) -> bool:
+    """Whether an absolute path, or the place to which its links lead, is one."""
+    return any(is_credential(each, is_folder=os.path.isdir(each)) for each in (path, os.path.realpath(path)))
+
+
+def refuse_credential(path: str) -> None:
+    """BadMemoryFile when a tool is about to open such a place."""
+    if leads_to_credential(path):
+        raise BadMemoryFile(
+            f"{path} may hold credentials, which must not enter the conversation",
+            remedy="Leave it out, or ask the user for what you need to know of it",
+        )
+
+
+@cache
+def _rules() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Lines that name files, folders, and exceptions."""
+    lines = [line.lower() for line in credential_places()]
+    files = [line for line in lines if not line.endswith("/") and not line.startswith("!")]
+    folders = [line[:-1] for line in lines if line.endswith("/")]
+    return (
+        _any_of(files, f"{_COPY}$"),
+        _any_of(folders, f"{_COPY}(?:/|$)"),
+        _any_of([line[1:] for line in lines if line[0] == "!"], "$"),
+    )
+
+
+def _any_of(lines: list[str], end: str) -> re.Pattern[str]:
+    texts = ("".join({"*": "[^/]*", "?": "[^/]?"}.get(char, re.escape(char)) for char in line) for line in lines)
+    return re.compile(f"(?:^|/)(?:{'|'.join(texts)}){end}")
+
+
+@cache
+def credential_places() -> tuple[str, ...]:
+    """The lines of `credential_places.txt`: wildcards as in a shell, a slash behind a folder, `!` before exceptions."""
+    return tuple(map(str.strip, shipped_lines("agent/credential_places.txt")))
 
 
 @dataclass

@@ -16,15 +16,14 @@ from functools import cache, cached_property
 
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
-from memdir.store.gone import Gone, sentences_in
+from memdir.store.line_origins import Gone, sentences_in
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
-from memdir.text.language import UNKNOWN, fold, tokens, tongue_of
+from memdir.text.language import UNKNOWN, anywhere, cues, fold, tokens, tongue_of
 from memdir.text.nearness import Sentence, is_opposite, parts_of
-from memdir.text.phrases import anywhere, cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem

@@ -27,13 +27,11 @@ from memdir.agent.evidence import (
 from memdir.store.kept import REASON_BEFORE
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic
 from memdir.store.trust import Trust, marked_trust, trust_in, with_trust
-from memdir.text.language import UNKNOWN, fold, language, tokens, tongue_of
+from memdir.text.language import UNKNOWN, cues, fold, language, tokens, tongue_of
 from memdir.text.naming import title
 from memdir.text.nearness import TELLING_PART, Sentence, parts_of
-from memdir.text.phrases import cues
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker
 

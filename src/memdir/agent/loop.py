@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from memdir.agent.gate import FILE_TOOLS, WRITING, Allow, Deny, Gate
 from memdir.agent.tools.tool import Toolbox, room_for_each
 from memdir.events import tell
-from memdir.model.careful import ask
+from memdir.model.failures import ask
 from memdir.model.model import CUT_OFF, Model, Request, StopReason, Usage
 from memdir.model.raw import tools_of
 from memdir.prompts.door import shown

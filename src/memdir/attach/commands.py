@@ -25,6 +25,7 @@ from memdir.attach.status import is_anything_attached, look_at, report
 from memdir.disk.atomic import make_folder, write_project_file
 from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.settings import own_memory, settings_files
+from memdir.store.guard import any_guard
 from memdir.text.words import counted
 
 _TRIES = 5  # at settings that their client writes in all the time
@@ -67,7 +68,7 @@ class Attach:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.not_here:
             return _switch_off_here(options, context)
-        known = all_agents(context.environment, is_guarded=context.memory.has_guards())
+        known = all_agents(context.environment, is_guarded=any_guard(context.memory.places.own_roots()))
         if options.status:
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
@@ -126,7 +127,9 @@ def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context:
         raise UsageError("--own-memory is for claude and qwen", remedy="The others keep no memory in this form")
     served = memory.settings.memory_home
     for agent in agents:
-        is_beside = own_memory(memory.environment, memory.layout, agent.name) and not memory.is_told_by(agent.name)
+        is_beside = own_memory(memory.places.environment, memory.layout, agent.name) and not memory.places.is_told_by(
+            agent.name
+        )
         if not agent.own_memory or not (options.own_memory or is_beside):
             continue
         choice = options.own_memory or _asked_for(agent, options, context)

@@ -31,6 +31,7 @@ from memdir.errors import BadMemoryFile
 from memdir.layout import ATTENDED_NAME, Layout, holds_memories
 from memdir.memdir import MemDir
 from memdir.settings import own_memory
+from memdir.store.guard import any_guard
 from memdir.store.scan import iso_time
 from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import said_at
@@ -96,7 +97,8 @@ def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
 
 def findings(memory: MemDir) -> Iterator[Finding]:
     """What the doctor tells of attached agents (O1)."""
-    for one in examined(list(all_agents(memory.environment, is_guarded=memory.has_guards()).values()), memory):
+    known = all_agents(memory.places.environment, is_guarded=any_guard(memory.places.own_roots()))
+    for one in examined(list(known.values()), memory):
         for severity, told in (("warning", one.problems), ("note", one.notes)):
             for message in told:
                 what, _, remedy = message.partition(": ")
@@ -114,7 +116,7 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
     record = AttachRecord(memory.layout.attach_record)
     fired, found = _fired(memory.layout), []
     for agent in agents:
-        one = look_at(agent, is_installed=agent.is_installed(memory.environment))
+        one = look_at(agent, is_installed=agent.is_installed(memory.places.environment))
         found.append(one)
         own, anywhere = fired.get(agent.name, (0.0, 0.0))
         where = "here" if own else "in another project"
@@ -172,10 +174,10 @@ def _compare_version(agent: Agent, one: Attachment) -> None:
 
 def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
     """Two memories that compete (Q2)."""
-    own = own_memory(memory.environment, memory.layout, agent.name)
+    own = own_memory(memory.places.environment, memory.layout, agent.name)
     if not agent.own_memory:
         return
-    one.own_memory = "off" if not own else "served" if memory.is_told_by(agent.name) else "beside"
+    one.own_memory = "off" if not own else "served" if memory.places.is_told_by(agent.name) else "beside"
     if one.own_memory != "beside":
         return
     if memory.settings.memory_home == agent.name and holds_memories(own):
@@ -188,7 +190,7 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
 
 def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:
     """Sessions that began since the agent was attached, and none of its hooks was called since."""
-    sources = {name.removesuffix("-code"): source for name, source in all_sources(memory.environment).items()}
+    sources = {name.removesuffix("-code"): source for name, source in all_sources(memory.places.environment).items()}
     source = sources.get(agent.name)
     if one.problems or source is None or not one.events or not memory.settings.enabled:
         return

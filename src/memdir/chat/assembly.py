@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memdir.model import CachePolicy, Request, SystemBlock, ToolSpec
 from memdir.prompts.compose import load_prompt
+from memdir.prompts.instructions import instructions_of
 from memdir.transcript import Message, user
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Assembly:
         """The first message: where the project lies, what the memory's index lists, what the project instructs (H3)."""
         if self._context is None:
             folder = load_prompt("chat/folder.md").render(folder=self._memory.layout.work_tree).strip()
-            parts = (folder, self._session.context(), self._memory.instructions_told())
+            parts = (folder, self._session.context(), instructions_of(self._memory.layout))
             self._context = user("\n\n".join(filter(None, parts)), message_id="context", is_meta=True)
         return self._context
 

@@ -90,12 +90,11 @@ def apart(memory: MemDir) -> MemDir:
     import shutil
     import tempfile
 
-    from memdir.layout import Layout
     from memdir.memdir import MemDir
 
     home = tempfile.mkdtemp(prefix="memdir-chat-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    return MemDir(memory.environment, Layout(home, memory.layout.work_tree), memory.settings, source="chat")
+    return MemDir(memory.places.over(home), source="chat")
 
 
 def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> str:

@@ -38,7 +38,7 @@ def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> list[ModelOffe
         return []
     found = [
         ModelOffer(f"{settings.model_name or DEFAULT_MODELS[name]} by {name}{how}", {"model.provider": name})
-        for name, how in offers(settings, memory.environment).items()
+        for name, how in offers(settings, memory.places.environment).items()
     ]
     found += filter(None, map(_local, ports))
     own = "the built-in one, on this machine: it looks things up and is no LLM"
@@ -47,7 +47,7 @@ def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> list[ModelOffe
 
 def keep_choice(memory: MemDir, offer: ModelOffer) -> str:
     """Write the choice into the person's own settings; gives the file."""
-    path = settings_files(memory.environment, memory.layout)["user"]
+    path = settings_files(memory.places.environment, memory.layout)["user"]
     for name, value in offer.settings.items():
         put_setting(path, name, value)
     return path

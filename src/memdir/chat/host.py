@@ -130,7 +130,7 @@ class ChatHost:
         tools += [CommandTool(), *self.options.tools]
         lent = Lent(self.memory, self.session, tuple(tools), self.model, self._gate_of, self._show, self._spend)
         has_own = any(tool.spec.name == TOOL for tool in self.options.tools)  # a host that brings its own
-        found = Definitions() if has_own else find_definitions(self.memory.layout, self.memory.environment)
+        found = Definitions() if has_own else find_definitions(self.memory.layout, self.memory.places.environment)
         self.agents = AgentTool(lent, found)
         self.tools = Toolbox((*tools, self.agents) if self.agents.definitions.agents else tools, context)
         self._answered = None
@@ -157,7 +157,7 @@ class ChatHost:
     async def model(self) -> Model:
         """Who answers. Loading an SDK takes seconds, and the person goes on typing; what failed is tried again."""
         if self._model is None or (self._model.done() and self._model.exception()):
-            self._model = asyncio.create_task(asyncio.to_thread(self.memory.model))
+            self._model = asyncio.create_task(asyncio.to_thread(self.memory.models.for_chat))
         model = await asyncio.shield(self._model)
         return replace(model, on_pause=self._waits) if isinstance(model, RetryingModel) else model
 
@@ -297,7 +297,7 @@ class ChatHost:
         """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
         thing."""
         is_learning = self.session.is_on and self.options.is_learning
-        if is_learning and not self._has_hinted and _MAGIC_DOC.match(content) and not self.memory.keeps_docs:
+        if is_learning and not self._has_hinted and _MAGIC_DOC.match(content) and not self.memory.places.keeps_docs:
             self._has_hinted = True
             self._emit("notice", text=MAGIC_DOC_HINT)
 
@@ -418,7 +418,7 @@ class ChatHost:
     def gate(self) -> Permissions:
         """Judges what the agent wants to do, as things stand now."""
         memory, layout = self.memory, self.memory.layout
-        roots = [store.root for store in memory.learning_stores()]
+        roots = [store.root for store in memory.stores.learning()]
         readable = [layout.session_folder(self.session.id), layout.session(self.session.id)]
         return self._permissions(roots, lambda: self.tools.context, self._ask, readable)
 
@@ -447,7 +447,7 @@ class ChatHost:
             free=frozenset(tool.spec.name for tool in (*self.options.tools, self.agents)),
             guest_of=self.agents.guest_of,
             keeps_nothing=why_not if is_on else "memory is off",
-            hidden=() if is_on else [memory.place_of(one).root for one in ("project", "user", *layout.agent_scopes())],
+            hidden=() if is_on else [memory.places.of(one).root for one in ("project", "user", *layout.agent_scopes())],
             session=self._allowed,
             in_turn=self._asking,
         )

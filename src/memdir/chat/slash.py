@@ -268,7 +268,7 @@ class Slash:
 
         if not words[-1]:
             raise MemdirError(f"what to {words[0]} is missing", remedy="/help shows what each command takes")
-        places = ("--project", self._memory.layout.work_tree, "--home", self._memory.environment.home)
+        places = ("--project", self._memory.layout.work_tree, "--home", self._memory.places.environment.home)
         program = (sys.executable, "-m", "memdir.cli.entry", *words, *places)
         await run_in_terminal(lambda: subprocess.run(program, check=False), in_executor=True)
 

@@ -174,7 +174,7 @@ class ChatTerminal:
         from memdir.chat.screen import Screen
         from memdir.chat.slash import Slash
 
-        self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
+        self.screen = Screen(self._print, is_coloured=self.memory.places.environment.colour is not False)
         await self._choose_model()
         options = self.options
         session_id = await asyncio.to_thread(session_of, self.memory, options.resume, is_latest=options.latest)
@@ -218,7 +218,7 @@ class ChatTerminal:
         went_on = f" · {count} messages so far" if count else ""
         self.screen.notice(f"memdir chat · {self.memory.model_name}{went_on} · /help", style="bold")
         if self.memory.model_name == "builtin":
-            who = who_serves(self.memory.settings, self.memory.environment)
+            who = who_serves(self.memory.settings, self.memory.places.environment)
             self.screen.notice(f"This is {who}: no LLM, it looks things up.")
         if not self.memory.settings.enabled:
             self.screen.notice(f"Memory is off: {self.memory.settings.off_because}.")

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.cli.terminal import Terminal
-    from memdir.model.budget import Caps
-    from memdir.model.ledger import Spent, Sum
+    from memdir.model.budget import Caps, Spent, Sum
 
 EXAMPLES = ("memdir budget", "memdir budget --days 30", "memdir budget --json | jq .byJob")
 CHART_COLUMNS = 40
@@ -30,8 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, context: Context) -> int:
-    from memdir.model.budget import Caps, Prices, midnight
-    from memdir.model.ledger import Ledger, day_of, sums, total
+    from memdir.model.budget import Caps, Ledger, Prices, day_of, midnight, sums, total
 
     if not 1 <= options.days <= MAX_DAYS:
         raise UsageError(f"--days {options.days} makes no sense", remedy=f"Give 1 to {MAX_DAYS}")

@@ -226,7 +226,18 @@ class Context:
             file, found = event.fields["file"], event.fields["found"]
             self.note(f"{file} was saved with a secret in it: {found}. Take it out with `memdir edit` and revoke it")
         elif event.name == "memory.changed" and event.fields["source"] != "team":
-            self.memory.sync_later()
+            self._sync_later()
+
+    def _sync_later(self) -> None:
+        """Have what was changed given to the team by a process of its own, once for several changes: a command ends at
+        once (E4). What it cannot give waits for the next sync."""
+        if not self.memory.places.syncs or self.environment.no_daemon or os.name == "nt":
+            return
+        from memdir.process import detach
+        from memdir.share.team import note_change
+
+        if note_change(self.memory.place):
+            detach("sync", "--later", "--project", self.memory.layout.work_tree, "--home", self.environment.home)
 
     def tell_waiting(self) -> None:
         """Whatever was asked for: say that a change is not in the history yet (S14)."""
@@ -240,7 +251,7 @@ class Context:
         assert self._memory
         scopes = {"project", "user", getattr(self._options, "scope", "project")}
         try:
-            return [self._memory.place_of(scope) for scope in scopes]
+            return [self._memory.places.of(scope) for scope in scopes]
         except MemdirError:
             return []  # there is no such scope, as the command has said
 
@@ -252,13 +263,13 @@ class Context:
 
     def require_enabled(self) -> MemDir:
         """The memory, on."""
-        self.memory.require_enabled()
+        self.memory.places.require_enabled()
         return self.memory
 
     def _look_for_store(self, memory: MemDir) -> None:
         """Say so when a lost store was found (I1). One that cannot be moved now keeps nobody from asking."""
         try:
-            found = memory.find_lost_store() if memory.settings.enabled else None
+            found = memory.stores.find_lost() if memory.settings.enabled else None
         except (DiskError, LockBusy) as error:
             self.note(f"this project was moved, and its memory could not follow yet: {error.message}")
             return
@@ -281,11 +292,11 @@ class Context:
     def store(self, *, for_writing: bool = False) -> MemoryStore:
         """The store of the scope that was asked for."""
         memory = self.start() if for_writing else self.require_enabled()
-        return memory.store_for(getattr(self._options, "scope", "project"))
+        return memory.stores.of(getattr(self._options, "scope", "project"))
 
     def state(self) -> MemoryStore:
         """The same for commands that tell how things stand."""
-        return self.at_hand().store_for(getattr(self._options, "scope", "project"))
+        return self.at_hand().stores.of(getattr(self._options, "scope", "project"))
 
     def at_hand(self) -> MemDir:
         """The memory, though a setting turned it off. Whom the caller himself told to keep off reads nothing (S5)."""
@@ -353,7 +364,7 @@ def _ask_which_model(context: Context) -> None:
     from memdir.settings_file import put_setting
 
     memory, terminal = context.memory, context.terminal
-    offered = offers(memory.settings, memory.environment)
+    offered = offers(memory.settings, memory.places.environment)
     if not offered:
         return
     choices = ["builtin", *offered]
@@ -370,7 +381,7 @@ def _ask_which_model(context: Context) -> None:
             answer = choices[int(answer) - 1]
         else:
             answer = context.answer(f"A number from 1 to {len(choices)}, or Ctrl-C: ") or "1"
-    path = settings_files(memory.environment, memory.layout)["user"]
+    path = settings_files(memory.places.environment, memory.layout)["user"]
     put_setting(path, "model.provider", answer)
     context.note(f"model.provider is {answer} in {path}; `memdir config set model.provider …` changes it")
     context.reopened()

@@ -135,9 +135,10 @@ def _version(*, as_json: bool) -> int:
 
 def _open_streams() -> None:
     """A stream that the caller closed leads nowhere, and no character is too strange for one that is open."""
-    from memdir.process import open_descriptors
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from memdir.process import open_descriptors
 
-    if open_descriptors():
+        open_descriptors()
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run

@@ -203,7 +203,7 @@ class Restore:
         require_history(store)
         key = history_key(store, options.memory)
         is_doc = options.scope == "docs"
-        source = context.memory.magic_docs().restore(key, options.at) if is_doc else restore(store, key, options.at)
+        source = context.memory.stores.docs().restore(key, options.at) if is_doc else restore(store, key, options.at)
         if options.json:
             return context.print_json({"file": key, "from": source.id})
         context.terminal.line(

@@ -101,12 +101,12 @@ class List:
     def run(self, options: argparse.Namespace, context: Context) -> int:
         memory = context.require_enabled()
         scopes = ("project", "user") if options.scope == "all" else (options.scope,)
-        scans = {scope: memory.store_for(scope).scan(limit=None) for scope in scopes}
+        scans = {scope: memory.stores.of(scope).scan(limit=None) for scope in scopes}
         found = [(scope, header) for scope, scan in scans.items() for header in scan.headers]
         wanted = [(scope, one) for scope, one in found if options.type in (None, one.type or "none")]
         shown = wanted if options.all else wanted[: options.limit]
         unreadable = [item for scan in scans.values() for item in scan.unreadable]
-        root, authors = memory.place_of(scopes[0]).root, memory.team_authors(scopes[0])
+        root, authors = memory.places.of(scopes[0]).root, memory.team.authors(scopes[0])
         if options.json:
             told = {"directory": root, "total": len(wanted), "leftOut": {one.key: one.reason for one in unreadable}}
             listed = [{**_plain_header(header, scope), **authors.plain(header.key)} for scope, header in shown]
@@ -128,7 +128,7 @@ def _print_table(found: list[tuple[str, Header]], context: Context, *, with_scop
     from memdir.store.scan import age_words
 
     now, first = context.memory.clock(), 0 if with_scope else 1
-    by = context.memory.team_authors(found[0][0])
+    by = context.memory.team.authors(found[0][0])
     said = ((s, h, f"{h.description or h.name}{by.told(h.key, ' ({})')}") for s, h in found)
     rows = [[s, str(h.type or "-"), h.key, age_words(h.mtime, now), told][first:] for s, h, told in said]
     headers, styles = ("scope", "type", "file", "saved", "description"), ("dim", "type", "bold", "dim", "")
@@ -167,7 +167,7 @@ class ShowMemory:
 
         store = context.store()
         memory = store.read(find_key(store, options.memory))
-        topic, authors = memory.topic, context.memory.team_authors(options.scope)
+        topic, authors = memory.topic, context.memory.team.authors(options.scope)
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(topic.data)

@@ -62,21 +62,21 @@ def run(options: argparse.Namespace, context: Context) -> int:
     if memory.settings.recall_selector != "local":
         memory = context.with_model()
     expected = _expected(options, context)
-    recaller = memory.recaller(options.scope, is_alone=options.pin)  # a pinned case is of one scope
+    recaller = memory.recallers.of(options.scope, is_alone=options.pin)  # a pinned case is of one scope
     with context.progress("indexing memories") as on_progress:
         request = RecallRequest(options.text, recent_tools=options.tool, shown=Shown("cli"), on_progress=on_progress)
         selections = recaller.choose(request)
         choice = selections[0]
-        explained = choice.explained or memory.chooser(options.scope).choose(request).explained
+        explained = choice.explained or memory.recallers.chooser(options.scope).choose(request).explained
     assert explained is not None
-    if memory.asks_model and choice.by != "model":
+    if memory.recallers.asks_model and choice.by != "model":
         choice.instead_of_model = choice.instead_of_model or "no model is configured"
     own = [key for selection in selections[1:] for key in selection.keys]
     if options.pin:
         _pin(options, tuple(choice.keys) if expected is None else expected, context)
     if options.json:
         others = [verdict for selection in selections[1:] for verdict in _candidates(selection.explained)]
-        found = _plain(options.text, choice, explained) | {"by": memory.team_authors(options.scope).of(choice.keys)}
+        found = _plain(options.text, choice, explained) | {"by": memory.team.authors(options.scope).of(choice.keys)}
         context.print_json({**found, "recalledOfUser": own, "candidatesOfUser": others})
     elif options.render:
         for text in recaller.show(recaller.prepare(request, selections)):
@@ -124,7 +124,7 @@ def _expected(options: argparse.Namespace, context: Context) -> tuple[str, ...] 
 def _pin(options: argparse.Namespace, expected: tuple[str, ...], context: Context) -> None:
     from memdir.recall.recall_log import Pin, RecallLog
 
-    place = context.memory.place_of(options.scope)
+    place = context.memory.places.of(options.scope)
     scope = "team" if place.prefix else ""
     RecallLog(place.state).pin(Pin(options.text, expected, tuple(options.tool), scope=scope))
     context.note(f"pinned: {', '.join(expected) or 'nothing'} for this message; `memdir check` replays it")
@@ -138,13 +138,13 @@ def _print(
         terminal.line("No memory clearly helps with that.")
     chosen = () if options.explain and choice.by == "words" else choice.keys
     for scope, key in (*(("user", key) for key in own), *((options.scope, key) for key in chosen)):
-        by = context.memory.team_authors(scope).told(key, "  {}") if "team" in (scope, key[:4]) else ""
+        by = context.memory.team.authors(scope).told(key, "  {}") if "team" in (scope, key[:4]) else ""
         whose = terminal.dim(OF_USER if scope == "user" and options.scope != "user" else clean(by))
-        described = clean(_description(context.memory.place_of(scope).root, key))
+        described = clean(_description(context.memory.places.of(scope).root, key))
         terminal.line(f"{terminal.style('+', 'green')} {terminal.bold(clean(key))}  {described}{whose}".rstrip())
     if options.explain:
         _explain(choice, recalled, context)
-    if options.explain or context.memory.asks_model:
+    if options.explain or context.memory.recallers.asks_model:
         terminal.line(terminal.dim(clean(_who_chose(choice, context.memory))))
 
 
@@ -231,7 +231,7 @@ def _list_shown(options: argparse.Namespace, context: Context) -> int:
     from memdir.recall.recall_log import RecallLog
     from memdir.store.scan import iso_time
 
-    found = list(RecallLog(context.require_enabled().place_of(options.scope).state).injections())[::-1]
+    found = list(RecallLog(context.require_enabled().places.of(options.scope).state).injections())[::-1]
     wanted = " ".join(options.words).casefold()
     shown = [one for one in found if wanted in one.message.casefold()][: options.limit]
     if options.json:
@@ -266,12 +266,12 @@ class Check:
         from memdir.recall.recall_log import RecallLog
 
         memory = context.require_enabled()
-        log = RecallLog(memory.place_of(options.scope).state)
+        log = RecallLog(memory.places.of(options.scope).state)
         results = []
         for pin in log.pins():
             if options.scope in (pin.scope, "project", "user"):  # the project's: the team's too
                 request = RecallRequest(pin.query, recent_tools=pin.recent_tools)
-                results.append((pin, memory.chooser(pin.scope or options.scope).choose(request).keys))
+                results.append((pin, memory.recallers.chooser(pin.scope or options.scope).choose(request).keys))
         never = _never_shown(log, memory, options.scope, context)
         if options.json:
             cases = [
@@ -297,7 +297,7 @@ def _never_shown(log: RecallLog, memory: MemDir, scope: str, context: Context) -
     except DiskError as error:
         context.note(str(error))
         return None
-    return sorted(header.key for header in memory.store_for(scope).scan(limit=None).headers if header.key not in shown)
+    return sorted(header.key for header in memory.stores.of(scope).scan(limit=None).headers if header.key not in shown)
 
 
 def _holds(pin: Pin, got: list[str]) -> bool:

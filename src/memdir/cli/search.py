@@ -56,7 +56,7 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
     kind = str(match.topic.kind or "-")
     description = terminal.highlighted(clean(match.topic.description or match.topic.name), words)
     is_teams = "team" in (match.scope, match.key[:4])
-    by = context.memory.team_authors(match.scope).told(match.key, "  {}") if is_teams else ""
+    by = context.memory.team.authors(match.scope).told(match.key, "  {}") if is_teams else ""
     whose = terminal.dim(OF_USER if match.scope == "user" else clean(by))
     terminal.line(f"{terminal.type_word(kind)} {terminal.bold(clean(match.key))}  {description}{whose}")
     if match.snippet and match.snippet != match.topic.description:
@@ -65,7 +65,7 @@ def _print_match(match: Match, words: list[str], context: Context) -> None:
 
 def _plain_match(match: Match, context: Context) -> dict[str, object]:
     told = {"file": match.key, "scope": match.scope, "type": match.topic.kind, "description": match.topic.description}
-    team = context.memory.team_authors(match.scope).plain(match.key)
+    team = context.memory.team.authors(match.scope).plain(match.key)
     return {**told, "snippet": match.snippet, "score": match.score, **team}
 
 

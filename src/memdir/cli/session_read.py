@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.cli.terminal import Terminal
-    from memdir.transcript.export.story import Story
+    from memdir.transcript.conversation import Resumed
+    from memdir.transcript.export.markdown import Story
     from memdir.transcript.file_history import FileHistory, Step
     from memdir.transcript.message import Message
-    from memdir.transcript.resume import Resumed
     from memdir.transcript.sources.source import SessionRef
 
 RESULT_LINES = 5  # of a tool's result, without --full
@@ -47,7 +47,7 @@ class ShowSession:
         add_agent(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.transcript.export.story import tell
+        from memdir.transcript.export.markdown import tell
 
         ref = chosen(context, options.session, options.agent)
         story = tell(ref, sources(context, ref.agent)[ref.agent], title=look(context, ref).title)
@@ -131,7 +131,7 @@ class Resume:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.errors import MemoryNotFound
-        from memdir.transcript.resume import resume
+        from memdir.transcript.conversation import resume
         from memdir.transcript.session_list import full_id
 
         ref = chosen(context, options.session)
@@ -223,7 +223,7 @@ class ExportSession:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.disk.atomic import require_new, write_exported
-        from memdir.transcript.export.story import filtered, tell, without_secrets
+        from memdir.transcript.export.markdown import filtered, tell, without_secrets
 
         path = os.path.abspath(options.to) if options.to else ""
         if path:
@@ -284,8 +284,8 @@ class SessionFiles:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.errors import MemoryNotFound
+        from memdir.transcript.conversation import resume
         from memdir.transcript.file_history import FileHistory
-        from memdir.transcript.resume import resume
         from memdir.transcript.session_list import full_id
 
         ref = chosen(context, options.session)

@@ -13,15 +13,16 @@ from importlib import import_module
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.disk.shipped import shipped_lines
 from memdir.doctor import ORDER, Finding
-from memdir.doctor.index_checks import check_index, own_headers
 from memdir.doctor.memory_checks import (
     CLAIM_SECONDS,
     check_claims,
     check_duplicates,
     check_guards,
+    check_index,
     check_memory,
     check_repeats,
     check_scopes,
+    own_headers,
     remedy_for,
 )
 from memdir.doctor.surroundings import (
@@ -44,6 +45,7 @@ from memdir.doctor.surroundings import (
 from memdir.errors import MemdirError, PathEscape
 from memdir.memdir import MemDir
 from memdir.model.choose import who_serves
+from memdir.prompts.instructions import instruction_texts
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
 from memdir.store.memory_file import Memory
@@ -81,14 +83,14 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
         findings += check_memory(one, memory.clock())
         findings += check_claims(one, verifier, until)
     findings += check_duplicates(memories)
-    findings += check_guards(store, memories, is_own=memory.is_own_place(store.scope))
-    findings += check_repeats(memories, memory.instructions())
+    findings += check_guards(store, memories, is_own=memory.places.is_own(store.scope))
+    findings += check_repeats(memories, instruction_texts(memory.layout))
     findings += _in_scopes(memory, store, memories)
     if not store.skip_index:
         findings += check_index(store)
     findings += _around(memory, store)
     findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
-    serving = who_serves(memory.settings, memory.environment)
+    serving = who_serves(memory.settings, memory.places.environment)
     return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled, model=serving)
 
 
@@ -96,9 +98,9 @@ def _in_scopes(memory: MemDir, store: MemoryStore, memories: list[Memory]) -> It
     """What the project's memories and the person's own for all projects have to do with each other."""
     if store.scope not in ("project", "user") or memory.place.root == memory.layout.user_memory.root:
         return iter(())
-    other = memory.store_for("user" if store.scope == "project" else "project")
+    other = memory.stores.of("user" if store.scope == "project" else "project")
     own = [one for one in memories if not one.key.startswith(TEAM_PREFIX)]
-    suggests = store.scope == "project" and memory.learns_for_all_projects
+    suggests = store.scope == "project" and memory.places.learns_for_all_projects
     return check_scopes(own, list(other.readable(other.scan(limit=None).headers)), scope=store.scope, suggests=suggests)
 
 

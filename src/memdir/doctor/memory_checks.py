@@ -1,4 +1,5 @@
-"""Checks of the memories: what each holds that no memory should, which say the same, which repeat the instructions."""
+"""Checks of the memories: what each holds that no memory should, which say the same, which repeat the instructions;
+and of the index against the files (S7, S8)."""
 
 from __future__ import annotations
 
@@ -10,17 +11,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
 
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.doctor import Finding
+from memdir.errors import MemdirError
 from memdir.recall.verify import Verifier
 from memdir.store.guard import GUARD_FIELD, NOT_SET, guard_of, proposals, set_by_person, why_not
+from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
 from memdir.store.memory_file import Memory
-from memdir.store.scan import MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_MEMORY_BYTES, Header
 from memdir.store.secrets.refuse import secrets_in
-from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
+from memdir.store.store import MemoryStore, entry_for
+from memdir.store.topic import MemoryType
 from memdir.store.trust import marked_trust
 from memdir.text.dates import read_any
 from memdir.text.deadlines import told_past
+from memdir.text.words import counted
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
@@ -34,6 +39,7 @@ CLAIM_SECONDS = 30.0  # for all memories together: a giant history ends the sear
 _ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
 _TARGET = re.compile(r"(?<=\]\()[^()\n]*")  # of a link
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
+_SHOWN = 5
 
 
 def remedy_for(store: MemoryStore, key: str) -> str:
@@ -165,3 +171,58 @@ def check_repeats(memories: Sequence[Memory], instructions: dict[str, str]) -> I
         for path, said in known.items():
             if len(text) >= MIN_SHINGLES and len(text & said) >= ECHO * len(text):
                 yield Finding("echo", "warning", f"it repeats what {path} says", memory.key, "Delete one of the two")
+
+
+def own_headers(store: MemoryStore) -> list[Header]:
+    """The memories that this store's own index lists: the team's are in the team's, refused names in none."""
+    headers = store.scan(limit=None).headers
+    return [header for header in headers if not header.key.startswith(TEAM_PREFIX) and is_key(header.key)]
+
+
+def check_index(store: MemoryStore) -> Iterator[Finding]:
+    """Files without a line, lines without a file, lines twice, lines too long, an index too long."""
+    try:
+        data = store.read_bytes(INDEX_NAME) or b""
+    except MemdirError as error:
+        yield Finding("index", "error", error.message, INDEX_NAME, error.remedy)
+        return
+    index = Index(data)
+    present = {header.key for header in own_headers(store)}
+    listed = Counter(entry.key for entry in index.entries())
+    holds_unread = store.scan(limit=None).holds_unread
+    dead = (key for key in listed.keys() - present if store_lacks(store, key) and not holds_unread(key))
+    for what, keys in (
+        ("memories without a line", present - listed.keys()),
+        ("lines that name no file", dead),
+        ("memories with two lines", (key for key, count in listed.items() if count > 1)),
+        ("lines that tell what nobody vouched for", _told_unverified(store, index)),
+    ):
+        if some := sorted(keys):
+            shown = ", ".join(some[:_SHOWN]) + (" …" if len(some) > _SHOWN else "")
+            yield Finding("index", "warning", f"{what} ({len(some)}): {shown}", INDEX_NAME, fixable=True)
+    yield from _check_size(data)
+
+
+def _told_unverified(store: MemoryStore, index: Index) -> set[str]:
+    """Memories of low trust whose line says more than their title and where they are from (L3)."""
+    notes = {entry.key: entry for header in own_headers(store) if (entry := entry_for(header.key, header)).is_note}
+    return {line.key for line in index.entries() if line.key in notes and line.hook != notes[line.key].hook}
+
+
+def store_lacks(store: MemoryStore, key: str) -> bool:
+    """Whether a line's target is neither a memory nor any other file below the directory."""
+    try:
+        return store.read_bytes(key) is None
+    except MemdirError:
+        return True  # a key that may not even be looked at names no memory of ours
+
+
+def _check_size(data: bytes) -> Iterator[Finding]:
+    loaded = load_index(data)
+    if loaded.lines_cut or loaded.bytes_cut:
+        message = f"it has {loaded.line_count} lines and {loaded.size_bytes:,} bytes: its end is not loaded"
+        yield Finding("index", "warning", message, INDEX_NAME, "Merge or delete memories, or run a dream")
+    long = [line for line in data.decode("utf-8", "replace").splitlines() if len(line) > MAX_ENTRY_CHARACTERS + 50]
+    if long:
+        message = f"longer than {MAX_ENTRY_CHARACTERS} characters: {counted(len(long), 'line')}"
+        yield Finding("index", "note", message, INDEX_NAME, "Move detail into the topic files")

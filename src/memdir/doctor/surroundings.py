@@ -55,7 +55,7 @@ def check_settings(memory: MemDir) -> Iterator[Finding]:
 def check_model(memory: MemDir) -> Iterator[Finding]:
     """What a chosen model lacks; of a key that nobody chose, `who_serves` tells."""
     try:
-        choose_model(memory.settings, memory.environment)
+        choose_model(memory.settings, memory.places.environment)
     except ModelError as error:
         instead = ", and the built-in model serves" if error.kind == "no_sdk" else ""
         message = f"the chosen model cannot be asked: {error.message}{instead}"

@@ -30,7 +30,7 @@ from memdir.dream.dream_check import (
     trace_log,
     trace_sources,
 )
-from memdir.dream.dream_lock import DreamLock, last_dream, take_dream_lock
+from memdir.dream.gates import DreamLock, last_dream, take_dream_lock
 from memdir.dream.questions import OpenQuestion, Questions
 from memdir.errors import MemdirError
 from memdir.events import memory_dreamt, tell

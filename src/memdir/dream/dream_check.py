@@ -19,17 +19,16 @@ from memdir.agent.judged import Judged, Verdict, claims_of, doubtful, is_command
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.store.form import HOW_TO_DELETE
-from memdir.store.gone import sentences_in
 from memdir.store.index import parse_entry
 from memdir.store.kept import REPLACED, unsaid
+from memdir.store.line_origins import sentences_in
 from memdir.store.log_lines import LogLine
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_team, marked_trust, trust_in
-from memdir.text.facts import facts_in, without_known
 from memdir.text.language import tongue_of
 from memdir.text.nearness import Sentence
-from memdir.text.sentences import sentences_of
+from memdir.text.sentences import facts_in, sentences_of, without_known
 from memdir.text.words import runs_of
 from memdir.transcript.message import Message
 from memdir.transcript.reader import read_records

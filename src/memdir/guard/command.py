@@ -49,13 +49,13 @@ class GuardAdd:
         scope, found = _named(memory, options.memory, options.scope)
         topic = found.topic.with_field(GUARD_FIELD, str(guard))
         reason = why_not(topic, key=found.key, scope=scope)
-        if not reason and not memory.is_own_place(scope):
+        if not reason and not memory.places.is_own(scope):
             reason = "its directory lies in the project, where others may put memories"
         if reason:
             raise BadMemoryFile(
                 f"{found.key} can have no guard: {reason}", remedy="Set it on a feedback memory of yours"
             )
-        if topic.data == found.topic.data and not memory.guard_of(topic, found.key, scope=scope):
+        if topic.data == found.topic.data and not memory.guards.of(topic, found.key, scope=scope):
             # Another program wrote the line: that a person sets it has to stand in the history.
             found = _save(memory, scope, found, topic.without_field(GUARD_FIELD).data)
         _save(memory, scope, found, topic.data)
@@ -112,8 +112,8 @@ class GuardList:
         forget_kept(memory)
         held = [{"file": one.key, "scope": one.scope, "guard": one.line} for one in held_guards(memory)]
         idle = list(_not_holding(memory))
-        own = [scope for scope in SCOPES if memory.is_own_place(scope)]
-        proposed = [one for scope in own for one in proposals(memory.store_for(scope))]
+        own = [scope for scope in SCOPES if memory.places.is_own(scope)]
+        proposed = [one for scope in own for one in proposals(memory.stores.of(scope))]
         if options.json:
             told = [
                 {"file": one.key, "scope": one.scope, "guard": str(one.guard), "said": one.times} for one in proposed
@@ -203,7 +203,7 @@ def _named(memory: MemDir, name: str, scope: str) -> tuple[str, Memory]:
 
 def _save(memory: MemDir, scope: str, found: Memory, data: bytes) -> Memory:
     origin = Origin(BY_HAND, trust="user")
-    saved = save_memory(memory.store_for(scope), found.key, data, origin=origin, base=found.topic.data)
+    saved = save_memory(memory.stores.of(scope), found.key, data, origin=origin, base=found.topic.data)
     forget_kept(memory)
     return saved
 
@@ -212,8 +212,8 @@ def _not_holding(memory: MemDir) -> list[dict[str, str]]:
     """What a file says of a guard and why that does not hold."""
     found, held = [], {(one.scope, one.key) for one in held_guards(memory)}
     for scope in SCOPES:
-        foreign = "" if memory.is_own_place(scope) else "its directory lies in the project"
-        known = dict.fromkeys(memory.guards(scope), TOO_MANY)
+        foreign = "" if memory.places.is_own(scope) else "its directory lies in the project"
+        known = dict.fromkeys(memory.guards.all(scope), TOO_MANY)
         for header in memory.list(scope=scope):
             if GUARD_FIELD not in header.fields or (scope, header.key) in held:
                 continue

@@ -126,7 +126,7 @@ def forget_kept(memory: MemDir) -> None:
 
 def _roots(memory: MemDir) -> dict[str, str]:
     """The folders that may hold guards, with their scopes; a project's may be that of the person."""
-    return {memory.place_of(scope).root: scope for scope in reversed(SCOPES)}
+    return {memory.places.of(scope).root: scope for scope in reversed(SCOPES)}
 
 
 def _is_current(memory: MemDir, stamps: object) -> bool:
@@ -139,7 +139,7 @@ def _is_current(memory: MemDir, stamps: object) -> bool:
 def _found_again(memory: MemDir) -> list[HeldGuard]:
     guards: list[HeldGuard] = []
     for scope in _roots(memory).values():
-        for key, (guard, topic) in memory.guards(scope).items():
+        for key, (guard, topic) in memory.guards.all(scope).items():
             answer = _answer(memory, key, guard, topic)
             guards.append(HeldGuard([scope, key, guard.action, guard.tool, guard.pattern, answer]))
     return guards[:MAX_GUARDS]
@@ -156,7 +156,7 @@ def _guarded(memory: MemDir, scope: str, root: str) -> Iterator[str]:
     from memdir.store.guard import GUARD_FIELD
     from memdir.store.scan import scan
 
-    for header in scan(root, limit=None).headers if memory.is_own_place(scope) else ():
+    for header in scan(root, limit=None).headers if memory.places.is_own(scope) else ():
         if GUARD_FIELD in header.fields:
             yield os.path.join(root, header.key)
 

@@ -79,7 +79,7 @@ class Daemon:
         self._installed = _installation()
         self._threads = RecallThreads()
         self._clients = threading.Semaphore(MAX_CLIENTS)
-        self._stores = _Stores(SentenceModel(check=self._threads.check))
+        self._stores = _WarmStores(SentenceModel(check=self._threads.check))
         self._looked = self._asked = self._began = time.monotonic()
 
     def run(self, stores: Json) -> None:
@@ -186,7 +186,7 @@ class _Store:
         self.lock = threading.Lock()
 
 
-class _Stores:
+class _WarmStores:
     """The directories that were asked about last."""
 
     def __init__(self, model: SentenceModel) -> None:

@@ -49,12 +49,12 @@ class DaemonPlace:
 
     @staticmethod
     def of(memory: MemDir) -> DaemonPlace:
-        return DaemonPlace(memory.layout.daemon, memory.environment.runtime)
+        return DaemonPlace(memory.layout.daemon, memory.places.environment.runtime)
 
 
 def is_wanted(memory: MemDir) -> bool:
     """Whether a daemon may be asked for this project. There is none on Windows, whose sockets tell no owner."""
-    return os.name != "nt" and memory.settings.recall_encoder == "auto" and not memory.environment.no_daemon
+    return os.name != "nt" and memory.settings.recall_encoder == "auto" and not memory.places.environment.no_daemon
 
 
 def is_private(path: str, kind: int, *, open_to: int = 0) -> bool:
@@ -99,7 +99,7 @@ def stores_of(memory: MemDir, request: RecallRequest | None = None) -> list[dict
     """The memories that a prompt of this project is answered from, and which of them its session has seen."""
     found: list[dict[str, object]] = []
     for scope in SCOPES:
-        place = memory.place_of(scope)
+        place = memory.places.of(scope)
         surfaced = sorted(request.shown.keys(scope)) if request is not None else []
         found.append({"scope": scope, "root": place.root, "derived": place.derived, "surfaced": surfaced})
     return found

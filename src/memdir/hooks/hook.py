@@ -164,7 +164,7 @@ def _after(memory: MemDir, event: str) -> None:
         from memdir.hooks.daemon_client import bring_up
 
         bring_up(memory)
-    if event == "end" and memory.syncs:
+    if event == "end" and memory.places.syncs:
         detach("hook", "--sync", memory.layout.work_tree)
 
 
@@ -233,12 +233,14 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
         memory.start()  # the text says that the directory is there (S4)
     source = call.text("source")
     is_known = _attend(memory, call)
-    if memory.syncs and source != "compact":  # before the first turn, not in one; what takes longer goes on behind (E4)
+    if (
+        memory.places.syncs and source != "compact"
+    ):  # before the first turn, not in one; what takes longer goes on behind (E4)
         process, until = detach("hook", "--sync", memory.layout.work_tree), time.monotonic() + SYNC_SECONDS
         while time.monotonic() < until and not os.waitpid(process, os.WNOHANG)[0]:
             time.sleep(0.02)
     if source in _EMPTIED:
-        memory.shown_in(call.session).forget()
+        memory.shown.of(call.session).forget()
     answer = HookAnswer(message="\n".join(filter(None, (_saved(memory, call), *_of_team(memory)))))
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return answer
@@ -262,7 +264,7 @@ def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
 def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
     """A prompt's answer with what the session should have begun with, unless that came already; where both do not fit
     it waits for the next prompt."""
-    shown = memory.shown_in(call.session)
+    shown = memory.shown.of(call.session)
     if shown.keys(_START):
         return answer
     both = _with_start(memory, call, answer)
@@ -335,11 +337,13 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
     told = call.text("transcript_path")
-    path = own_transcript(memory.environment, call.host, told)
+    path = own_transcript(memory.places.environment, call.host, told)
     if told and not path:
         from memdir.events import request_refused
 
-        memory.emit(request_refused(what="learning from a session", reason="its transcript is none of the agent's own"))
+        memory.sink.emit(
+            request_refused(what="learning from a session", reason="its transcript is none of the agent's own")
+        )
     try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
         Attended(call.session, HOSTS[call.host], path, begun=begun).save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
@@ -378,7 +382,7 @@ def _saved(memory: MemDir, call: HookCall) -> str:
     from memdir.text.printable import one_line
 
     parts, room = [], MAX_TOLD
-    found = WorkQueue(memory.layout).told([memory.store_for(scope) for scope in ("project", "user")])
+    found = WorkQueue(memory.layout).told([memory.stores.of(scope) for scope in ("project", "user")])
     for how, files in found:
         if room > 0:
             more = f" and {len(files) - room} more" if len(files) > room else ""
@@ -391,7 +395,7 @@ def _saved(memory: MemDir, call: HookCall) -> str:
 
 def _of_team(memory: MemDir) -> list[str]:
     """That the team's nightly dream waits for somebody's yes or no; and once, that nothing gets through to the team."""
-    if not memory.syncs:
+    if not memory.places.syncs:
         return []
     from memdir.store.shared import Failure, proposals_noted, proposals_told
 

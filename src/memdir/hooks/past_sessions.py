@@ -46,7 +46,7 @@ class PastSessions:
 
     @staticmethod
     def of(memory: MemDir) -> PastSessions:
-        sources = all_sources(memory.environment).items()
+        sources = all_sources(memory.places.environment).items()
         folder, layout = memory.layout.work_tree, memory.layout
         found = [ref for agent, source in sources if agent != "memdir" for ref in source.sessions(folder)]
         new = [ref for ref in found if not os.path.exists(layout.attended(ref.id))]
@@ -65,7 +65,7 @@ class PastSessions:
 
     def learners(self, memory: MemDir) -> str:
         """Who will read them, by the settings as they are now: what is told is what is paid for."""
-        settings = open_memory(memory.layout.work_tree, environment=memory.environment).settings
+        settings = open_memory(memory.layout.work_tree, environment=memory.places.environment).settings
         programs = dict.fromkeys(host_program(settings, ref.agent) for ref in self.refs)
         own = "the built-in model, here"
         if provider_of(settings) != "builtin":
@@ -90,7 +90,7 @@ class PastSessions:
             queue.add(ref.id)
         if self.refs:
             detach("hook", "--work", memory.layout.work_tree)
-        ours = open_memory(memory.layout.work_tree, environment=memory.environment, source=MODEL_CALLS)
+        ours = open_memory(memory.layout.work_tree, environment=memory.places.environment, source=MODEL_CALLS)
         for scope, note in self.notes:
             try:
                 ours.add(note, scope=scope)
@@ -113,8 +113,8 @@ def _sum(note: tuple[str, str]) -> str:
 
 def _notes(memory: MemDir) -> Iterator[tuple[str, str]]:
     """What stands in the memory files of agents that keep them in another form: read, never written (Q2)."""
-    environment = memory.environment
-    own = "user" if memory.learns_for_all_projects else "project"
+    environment = memory.places.environment
+    own = "user" if memory.places.learns_for_all_projects else "project"
     for name in ("MEMORY.md", "memory_summary.md"):
         text = _text(os.path.join(environment.codex_home, "memories", name))
         yield from ((own, note) for part in _PREFERENCES.findall(text) for note in _notes_in(part))

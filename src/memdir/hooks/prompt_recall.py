@@ -35,13 +35,13 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
         return ""
     from memdir.recall.recall import Recaller, RecallRequest
 
-    shown = memory.shown_in(call.session)
+    shown = memory.shown.of(call.session)
     request = RecallRequest(text, recent_tools=_recent_tools(memory, call), shown=shown, room=MAX_CHARACTERS)
     answers: dict[str, tuple[list[str], int]] = {}
-    told = SCOPES[:1] if call.host in _RECALLING and memory.is_told_by(call.host) else ()
+    told = SCOPES[:1] if call.host in _RECALLING and memory.places.is_told_by(call.host) else ()
     project, user = (_HookChooser(memory, scope, answers, is_told=scope in told) for scope in SCOPES)
-    place_of, tree = memory.place_of, memory.layout.work_tree
-    recaller = Recaller(project, [user], place_of, tree, sink=memory, clock=memory.clock, has_team=memory.has_team)
+    places, tree, sink = memory.places, memory.layout.work_tree, memory.sink
+    recaller = Recaller(project, [user], places.of, tree, sink=sink, clock=memory.clock, has_team=places.has_team)
     texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
     if not texts:
         return ""
@@ -62,7 +62,7 @@ class _HookChooser:
     def __init__(self, memory: MemDir, scope: str, answers: dict[str, tuple[list[str], int]], *, is_told: bool) -> None:
         self.scope = scope
         self._is_told = is_told  # by the host itself
-        self.root = memory.place_of(scope).root
+        self.root = memory.places.of(scope).root
         self._memory = memory
         self._answers = answers
 
@@ -80,7 +80,7 @@ class _HookChooser:
             return selection
         from memdir.recall.selection import LocalChooser, LocalSelector
 
-        place = self._memory.place_of(self.scope)
+        place = self._memory.places.of(self.scope)
         selector = LocalSelector(place.root, place.derived)
         return LocalChooser(place, self.scope, selector, clock=self._memory.clock).choose(request)
 
@@ -108,7 +108,7 @@ def _recent_tools(memory: MemDir, call: HookCall) -> list[str]:
         return [tool for tool in given if isinstance(tool, str)][:MAX_TOOLS]
     from memdir.hooks.hook import own_transcript
 
-    data = _tail(own_transcript(memory.environment, call.host, call.text("transcript_path")))
+    data = _tail(own_transcript(memory.places.environment, call.host, call.text("transcript_path")))
     found: dict[str, None] = {}
     for line in reversed([line for line in data.split(b"\n")[1:] if any(sign in line for sign in _CALLS)]):
         names = [part for name in _texts(line, b"name") for part in name.split("__") if part != "mcp"]

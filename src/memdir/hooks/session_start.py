@@ -23,14 +23,17 @@ _NAME = "session-start"
 
 def behaviour(memory: MemDir, host: str) -> str:
     """How to use memory, which a host that serves the directory itself tells, and the guards (Q2)."""
-    return "\n\n".join(filter(None, ("" if memory.is_told_by(host) else memory.prompt(), memory.guards_told())))
+    from memdir.prompts.listing import guards_told
+
+    guards = guards_told(memory.guards.those_of(memory.places.own_scopes()), overrides=memory.layout.prompts)
+    return "\n\n".join(filter(None, ("" if memory.places.is_told_by(host) else memory.prompt(), guards)))
 
 
 def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str, is_alone: bool) -> str:
     """Behaviour and index within what fits. Of a directory that the host serves itself neither comes a second time:
     what is left are the user's own memories for all projects, and the guards (Q2). `is_alone` where nothing else takes
     of the room: what had to share it is no measure for other sessions, and is not kept."""
-    is_told = memory.is_told_by(host)
+    is_told = memory.places.is_told_by(host)
     place, name = memory.place, f"{_NAME}-{host}" if is_told else _NAME
     state = _state(memory, [place, memory.layout.user_memory])
     kept = _kept(place, name, state)
@@ -57,10 +60,10 @@ def _indexes(memory: MemDir, room: int, without: Sequence[str]) -> list[str]:
 
     found = []
     told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
-    if memory.has_team:
+    if memory.places.has_team:
         told["team"] = OF_TEAM
     for scope in [scope for scope in told if scope not in without] if not memory.settings.skip_index else ():
-        store = memory.store_for(scope)
+        store = memory.stores.of(scope)
         if os.path.isdir(store.root):
             used = RecallLog(store.place.state).counts()
             text = useful_index(store, room=room, used=used)
@@ -77,7 +80,7 @@ def _state(memory: MemDir, places: list[Place]) -> str:
 
     team = memory.place.team()
     paths = [team.root, team.index, *(path for place in places for path in (place.root, place.index))]
-    told = [__version__, str(memory.settings.skip_index), str(memory.has_team), memory.place.root]
+    told = [__version__, str(memory.settings.skip_index), str(memory.places.has_team), memory.place.root]
     return " ".join((*told, *map(stamp_of, (*paths, memory.layout.prompts)))).replace("\n", " ")
 
 

@@ -57,8 +57,8 @@ async def _work(folder: str) -> None:
     if done:
         async with _opened(folder, done[-1]) as (memory, _), asyncio.timeout(MAX_SECONDS):
             await memory.session(done[-1]).dream_if_due()
-            if memory.syncs:
-                memory.sync_behind(pushes_only=True)  # what was learned; the next turn may have begun
+            if memory.places.syncs:
+                memory.team.sync_behind(pushes_only=True)  # what was learned; the next turn may have begun
 
 
 def _left(queue: WorkQueue, tried: dict[str, bool]) -> list[str]:
@@ -71,7 +71,7 @@ def _may_work(memory: MemDir) -> bool:
         return False
     try:
         memory.start()
-        memory.budget().check(memory.layout.slug)
+        memory.models.budget().check(memory.layout.slug)
     except MemdirError as error:
         _refused(memory, error)
         return False
@@ -80,7 +80,7 @@ def _may_work(memory: MemDir) -> bool:
 
 def sync_team(folder: str) -> None:
     """`memdir hook --sync FOLDER`: take in what teammates changed, and give them what was changed here."""
-    open_memory(folder, source="hook").sync_behind()
+    open_memory(folder, source="hook").team.sync_behind()
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: 
     except DiskError:
         return False
     if not is_ours:
-        memory.emit(request_refused(what="learning from a session", reason="it was tried too often"))
+        memory.sink.emit(request_refused(what="learning from a session", reason="it was tried too often"))
         return True
     try:
         is_done = attended is None or await _Learning(memory, memory.session(name), attended).learn(queue)
@@ -117,7 +117,7 @@ async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: 
 
 def _refused(memory: MemDir, error: MemdirError) -> None:
     if not isinstance(error, BudgetReached):
-        memory.emit(request_refused(what="learning from a session", reason=error.message))
+        memory.sink.emit(request_refused(what="learning from a session", reason=error.message))
 
 
 @dataclass
@@ -130,7 +130,7 @@ class _Learning:
 
     async def learn(self, queue: WorkQueue) -> bool:
         """Learn what was said since the last time. False when it failed and comes again."""
-        source = all_sources(self.memory.environment).get(self.attended.agent)
+        source = all_sources(self.memory.places.environment).get(self.attended.agent)
         ref = source.session(self.attended.session, self._transcript()) if source else None
         if source is None or ref is None:
             return True
@@ -156,7 +156,7 @@ class _Learning:
         """Where the transcript lies. That a link has come into the way since it was noted is looked at again."""
         path, agent = self.attended.transcript, self.attended.agent
         host = next((host for host, name in HOSTS.items() if name == agent), "")
-        return path if os.path.realpath(path) == path else own_transcript(self.memory.environment, host, path)
+        return path if os.path.realpath(path) == path else own_transcript(self.memory.places.environment, host, path)
 
     def _new(self, source: TranscriptSource, ref: SessionRef) -> list[tuple[int, Message]]:
         """The last turn that was learned from and what came after it, read from its place on; all of a transcript that

@@ -1,7 +1,10 @@
-"""Runs one worker: a socket, TLS or loopback, and a log that holds nothing of a request but its route."""
+"""Runs one worker: a socket, TLS or loopback, and a log that holds nothing of a request but its route. HTTP has bounds
+that the server does not set by itself: how long a head and a body may take to arrive, how much may come that is no body
+(heads, trailers, extensions), and how long somebody may take to read an answer."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import logging
@@ -10,19 +13,116 @@ import socket
 import sys
 import traceback
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memdir.errors import MemdirError, UsageError
 from memdir.hub.app import HubApp, to_stderr
 from memdir.hub.bounds import MOST_WAITING
-from memdir.hub.http_guard import GuardedHttp
 from memdir.hub.hub_database import open_database
 from memdir.hub.hub_state import Hub
 
+HEAD_SECONDS = 10.0  # a client that needs longer to say what it wants holds a connection for nothing
+BODY_SECONDS = 20.0
+ANSWERED_SECONDS = 2.0  # for the rest of a body that nobody reads any more, so that the answer before it is read
+MAX_HEAD_BYTES = 16 * 1024
+MADE_FREE = 100  # connections that go at once where there is no room for another
+
 READ_SECONDS = 75  # for an answer to be read, and between requests of one connection
 END_SECONDS = 5  # for answers on their way when the hub is told to end
+
+
+def _refusal(status: bytes, kind: bytes, message: bytes) -> bytes:
+    body = b'{"error":{"kind":"%b","message":"%b","remedy":null}}' % (kind, message)
+    head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+TOO_LONG = _refusal(b"431 Request Header Fields Too Large", b"headers", b"the headers are too long")
+TOO_SLOW = _refusal(b"408 Request Timeout", b"slow", b"the body took too long")
+
+
+class GuardedHttp(HttpToolsProtocol):
+    """One connection."""
+
+    _head_bytes = 0  # since the last byte of a body: of a head, or of what comes between and after its chunks
+    _in_head = True
+    _late: asyncio.TimerHandle | None = None
+    _idle_since: float | None = None  # it asks nothing, and waits for no answer
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._idle_since = self.loop.time()
+        self._wait(HEAD_SECONDS)
+        if len(self.connections) >= (self.limit_concurrency or len(self.connections) + 1):
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Whoever asks nothing goes for somebody new, the longest idle first; it may come again."""
+        known = [one for one in self.connections if isinstance(one, GuardedHttp) and one is not self]
+        idle = [(one._idle_since, number) for number, one in enumerate(known) if one._idle_since is not None]
+        for _, number in sorted(idle)[:MADE_FREE]:
+            self.connections.discard(known[number])
+            known[number].transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._idle_since = None
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._late is None and (self._head_bytes or not self._in_head):  # there is more to come
+            self._wait(HEAD_SECONDS if self._in_head else BODY_SECONDS)
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(TOO_LONG)
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+            self._refuse(TOO_LONG)
+            raise ValueError("the head is too long")  # the parser goes no further
+        self._head_bytes, self._in_head = 0, False
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._stop_waiting()
+        self._head_bytes, self._in_head = 0, True
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._idle_since = None if self.pipeline else self.loop.time()
+        if self.cycle.response_complete and not self._in_head:
+            self._wait(ANSWERED_SECONDS)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Whoever has not read the answer by now will not: what is left of it is thrown away."""
+        (self.transport.abort if self.transport.get_write_buffer_size() else self.transport.close)()
+
+    def _wait(self, seconds: float) -> None:
+        self._stop_waiting()
+        self._late = self.loop.call_later(seconds, self._refuse, TOO_SLOW)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _refuse(self, answer: bytes) -> None:
+        if answer is TOO_SLOW if self._in_head else self.cycle.response_started:
+            self.timeout_keep_alive_handler()  # it asked nothing, or has its answer
+        elif not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.close()
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,8 @@ class MemoryOffers:
         from memdir.recall.recall import RecallRequest, Shown
 
         memory = self._memory
-        memory.require_enabled()
-        recaller = memory.recaller()
+        memory.places.require_enabled()
+        recaller = memory.recallers.of()
         request = RecallRequest(arguments["message"], shown=Shown("mcp"))
         selections = recaller.choose(request)
         texts = [untagged(text) for text in recaller.show(recaller.prepare(request, selections))]
@@ -128,7 +128,7 @@ class MemoryOffers:
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
         memory = self._require_ours(arguments["memory"])
-        if self._memory.guard_of(memory.topic, memory.key):
+        if self._memory.guards.of(memory.topic, memory.key):
             raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
         key = self._memory.forget(arguments["memory"])
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
@@ -158,7 +158,7 @@ class MemoryOffers:
 
     def _about(self, key: str, memory: Topic | Header, scope: str, snippet: str = "") -> Result:
         """With the guard that the user set: a client without hooks has its model mind it (Q1)."""
-        guard = self._memory.guard_of(memory, key, scope=scope)
+        guard = self._memory.guards.of(memory, key, scope=scope)
         return {**_about(key, memory, scope, snippet), **({"guard": _shown_guard(guard)} if guard else {})}
 
     def _why(self, arguments: Arguments) -> tuple[str, Result]:
@@ -214,8 +214,8 @@ class MemoryOffers:
         if not uri.startswith(SCHEME) or scope not in _SCOPES or not key:
             raise RpcError(NO_RESOURCE, f"there is no resource {uri[:200]!r}", {"uri": uri[:200]})
         try:
-            self._opened_now().require_enabled()
-            store = self._memory.store_for(scope)
+            self._opened_now().places.require_enabled()
+            store = self._memory.stores.of(scope)
             if key == "MEMORY.md":
                 text = index_of(store)
             else:

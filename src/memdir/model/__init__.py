@@ -3,6 +3,6 @@
 The names here are for hosts that choose, wrap or write a model (docs/how-to/models.md).
 """
 
-from memdir.lazily import lazily
+from memdir.disk.shipped import lazily
 
 __getattr__ = lazily(__name__)

@@ -9,12 +9,12 @@ from memdir.model.model import Model as Model
 from memdir.model.model import RawCall as RawCall
 from memdir.model.model import Reply as Reply
 from memdir.model.model import Request as Request
+from memdir.model.model import ScriptedModel as ScriptedModel
 from memdir.model.model import SystemBlock as SystemBlock
 from memdir.model.model import ToolSpec as ToolSpec
 from memdir.model.model import Usage as Usage
 from memdir.model.openai import OpenAIModel as OpenAIModel
 from memdir.model.raw import reply_of as reply_of
-from memdir.model.scripted import ScriptedModel as ScriptedModel
 from memdir.model.window import context_tokens as context_tokens
 
 __all__: list[str]

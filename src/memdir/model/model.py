@@ -1,13 +1,15 @@
-"""The contract between the loop and any model (G1): a request that is exactly what the provider gets, and a reply."""
+"""The contract between the loop and any model (G1): a request that is exactly what the provider gets, and a reply; and
+a model that says what it was told to say, for tests and demos."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from memdir.transcript.message import Json, Message, ToolUse
+from memdir.errors import ModelError
+from memdir.transcript.message import Json, Message, Text, ToolUse
 
 if TYPE_CHECKING:
     from memdir.model.job import TypedJob
@@ -160,3 +162,49 @@ class Model(Protocol):
     async def close(self) -> None:
         """Let go of connections. Called once, when the model is not needed any more."""
         ...
+
+
+Step = Reply | ModelError | Callable[[Request], Reply]
+
+
+@dataclass
+class ScriptedModel:
+    """Answers request after request with the steps of its script, and keeps the requests.
+
+    A step is a reply, an error to raise, or a function of the request. After the last step it raises, so that a loop
+    that goes on too long is seen.
+    """
+
+    steps: Sequence[Step]
+    requests: list[Request] = field(default_factory=list)
+    is_closed: bool = False
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        at = len(self.requests)
+        self.requests.append(request)
+        if at >= len(self.steps):
+            raise ModelError(
+                f"the script has only {len(self.steps)} steps", kind="bad_request", remedy="Add a step to it"
+            )
+        step = self.steps[at]
+        if isinstance(step, ModelError):
+            raise step
+        reply = step(request) if callable(step) else step
+        if on_text and reply.message.text:
+            on_text(reply.message.text)
+        return reply
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def says(text: str, *, usage: Usage | None = None) -> Reply:
+    """A final reply of plain words."""
+    return Reply(Message("assistant", (Text(text),)), "end_turn", usage or Usage())
+
+
+def calls(*tools: tuple[str, Mapping[str, Json]], text: str = "", usage: Usage | None = None) -> Reply:
+    """A reply that calls tools, all at once."""
+    words = (Text(text),) if text else ()
+    uses = tuple(ToolUse(f"call_{number}", name, arguments) for number, (name, arguments) in enumerate(tools))
+    return Reply(Message("assistant", (*words, *uses)), "tool_use", usage or Usage())

@@ -14,7 +14,7 @@ from memdir.text.words import runs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from memdir.store.guard import Guard
@@ -45,11 +45,16 @@ def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mappin
     return "\n".join(lines)
 
 
-def guards_listed(guards: Iterable[tuple[Guard, Topic]]) -> str:
-    """One line a guard, with the rule that it checks."""
+def guards_told(guards: Sequence[tuple[Guard, Topic]], *, overrides: str) -> str:
+    """The rules that the user has checked before a tool runs, for a model to mind, one line a guard; empty without one
+    (Q1)."""
+    if not guards:
+        return ""
+    from memdir.prompts.compose import load_prompt
+
     rules = [(str(guard), " ".join(topic.description.split())) for guard, topic in guards]
     told = [f"- `{shown_line(line)}`: {shown_line(rule, room=LISTED_CHARACTERS)}" for line, rule in rules]
-    return "\n".join(told[:MAX_GUARDS])
+    return load_prompt("behaviour/guards.md", overrides=overrides).render(guards="\n".join(told[:MAX_GUARDS])).strip()
 
 
 def ended_among(store: MemoryStore, headers: Iterable[Header], now: float) -> dict[str, str]:

@@ -17,10 +17,10 @@ from memdir.model.model import Model, Request
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, would_fail_again
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after
+from memdir.transcript.conversation import resume
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
-from memdir.transcript.resume import resume
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref, transcripts_in
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from memdir.store.history import Origin
 from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in, log_day, log_key
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import IN_OWN_WORDS, MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic
 from memdir.text.printable import one_line
 from memdir.transcript.message import Json, ToolUse
 

@@ -31,15 +31,13 @@ from memdir.agent.judged import (
 )
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
-from memdir.store.gone import sentences_in
 from memdir.store.history import Origin
+from memdir.store.line_origins import sentences_in
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 from memdir.store.trust import Trust, marked_trust
-from memdir.text.language import UNKNOWN, tongue_of
-from memdir.text.phrases import anywhere
+from memdir.text.language import UNKNOWN, anywhere, tongue_of
 from memdir.transcript.message import Message
 
 OWN = "user"  # the scope of what holds for a person in all projects

@@ -26,11 +26,10 @@ from memdir.remember.purge_source import (
     leave_alone,
     named,
 )
-from memdir.store.gone import PURGED
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Commit, Origin
 from memdir.store.index import Entry, Index
-from memdir.store.line_origins import Causes, FileOrigins, OnProgress, Told, sentences_told, trace_origins
+from memdir.store.line_origins import PURGED, Causes, FileOrigins, OnProgress, Told, sentences_told, trace_origins
 from memdir.store.log_lines import log_day, log_lead
 from memdir.store.move import Opener, side_name
 from memdir.store.scan import MAX_MEMORY_BYTES

@@ -74,10 +74,10 @@ class Review:
 
 def _hub(memory: MemDir, options: argparse.Namespace, context: Any) -> HubRemote | None:
     """The team's hub, where it is on one."""
-    if options.scope == "user" or not memory.syncs:
+    if options.scope == "user" or not memory.places.syncs:
         return None
     try:
-        remote = memory.team_sync().remote
+        remote = memory.team.joined().remote
     except MemdirError as error:  # without its token nobody is asked, and the questions are there all the same
         context.note(str(error))
         return None
@@ -120,7 +120,7 @@ def _answered(options: argparse.Namespace, context: Any, memory: MemDir, hub: Hu
     if hub is None:
         raise UsageError("this project's team is on no hub", remedy="`memdir join` tells where it is")
     hub.decide(int(number), options.answer)
-    report = memory.sync()
+    report = memory.team.sync()
     if options.json:
         return int(context.print_json({"decision": options.answer, "files": [*report.taken, *report.deleted]}))
     context.terminal.line(TOLD[options.answer])
@@ -157,7 +157,7 @@ def _ask_for_proposals(proposals: list[TeamProposal], hub: HubRemote, context: A
             has_decided = True
             context.terminal.line(TOLD[DECISIONS[key]])
     if has_decided:
-        memory.sync()
+        memory.team.sync()
 
 
 def _show(one: OpenQuestion, number: str, memory: MemDir, scope: str, context: Any) -> None:
@@ -193,7 +193,7 @@ def _show_text(title: str, name: str, text: str, context: Any) -> None:
 
 
 def _text_here(memory: MemDir, key: str) -> str | None:
-    data, _ = memory.store_for("team").read_with_time(key)
+    data, _ = memory.stores.of("team").read_with_time(key)
     return data.decode("utf-8", "replace") if data is not None else None
 
 

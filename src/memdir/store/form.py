@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from memdir.errors import BadMemoryFile
 from memdir.store.frontmatter import TRUST_FIELD, find_block, quoted
-from memdir.store.taxonomy import MemoryType, parse_type
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic, parse_type
 from memdir.store.trust import marked_trust
 from memdir.text.naming import describe
 

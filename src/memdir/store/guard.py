@@ -13,7 +13,7 @@ from memdir.errors import BadMemoryFile, HistoryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from memdir.store.history import Commit
     from memdir.store.scan import Header
@@ -93,6 +93,31 @@ def guards_among(store: MemoryStore, memories: Mapping[str, Topic | Header]) -> 
     guards = {key: guard for key, guard in told.items() if guard is not None}
     known = set_by_person(store, guards) if guards else {}
     return {key: (guard, known[key]) for key, guard in guards.items() if key in known}
+
+
+class Guards:
+    """The guards that a person set for themselves; what lies in the project's own folder (not `is_own`) came with it,
+    and has none."""
+
+    def __init__(self, store_of: Callable[[str], MemoryStore], is_own: Callable[[str], bool]) -> None:
+        self._store_of = store_of
+        self._is_own = is_own
+
+    def of(self, memory: Topic | Header, key: str, *, scope: str = "project") -> Guard | None:
+        """The guard that a memory carries: what is checked before a tool runs; None where it has none."""
+        found = guards_among(self._store_of(scope), {key: memory}) if self._is_own(scope) else {}
+        return found.get(key, (None, None))[0]
+
+    def all(self, scope: str = "project") -> dict[str, tuple[Guard, Topic]]:
+        """Those of a scope, by key, each with the memory as the person wrote it."""
+        if not self._is_own(scope):
+            return {}
+        store = self._store_of(scope)
+        return guards_among(store, {one.key: one for one in store.scan(limit=None).headers})
+
+    def those_of(self, scopes: Sequence[str]) -> Sequence[tuple[Guard, Topic]]:
+        """Those of several scopes, as they are told."""
+        return [one for scope in scopes for one in self.all(scope).values()]
 
 
 def set_by_person(store: MemoryStore, guards: Mapping[str, Guard]) -> dict[str, Topic]:

@@ -15,13 +15,12 @@ from functools import cached_property
 from typing import Literal
 
 from memdir.store.secrets import find_secrets
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 from memdir.text.body_text import BodySentence, headings, lines_of_code, sentences
-from memdir.text.facts import facts_in, is_weekday
+from memdir.text.language import meanings_in
 from memdir.text.naming import describe_rule, title
 from memdir.text.nearness import Sentence
-from memdir.text.phrases import meanings_in
+from memdir.text.sentences import facts_in, is_weekday
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
 

@@ -20,7 +20,7 @@ from memdir.disk.plain_json import decode
 from memdir.errors import MemdirError
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType, parse_type
+from memdir.store.topic import MemoryType, parse_type
 from memdir.store.trust import Trust
 
 PATTERN = "logs/YYYY/MM/YYYY-MM-DD.md"  # as prompts name a log: never with a date (K2)

@@ -13,8 +13,7 @@ from memdir.store.history import Origin
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.store import MemoryStore
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic, require_valid
+from memdir.store.topic import MemoryType, Topic, require_valid
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled
 from memdir.text.words import split_words
 

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memdir.store.taxonomy import MemoryType
+    from memdir.store.topic import MemoryType
 
     _Seen = tuple[int, int, int, "Header | Unreadable"]
 
@@ -83,7 +83,7 @@ class Header:
     @property
     def type(self) -> MemoryType | None:
         """What it is about; None where the file does not say."""
-        from memdir.store.taxonomy import parse_type  # a hook that only looks at times loads no enum
+        from memdir.store.topic import parse_type  # a hook that only looks at times loads no enum
 
         return parse_type(self.fields.get("type"))
 

@@ -41,8 +41,7 @@ def refuse_private(key: str, data: bytes, *, has_team: bool) -> None:
 
 def is_private(data: bytes) -> bool:
     """Whether a memory is of the type that never leaves its person."""
-    from memdir.store.taxonomy import MemoryType, parse_type
-    from memdir.store.topic import Topic
+    from memdir.store.topic import MemoryType, Topic, parse_type
 
     fields = Topic(data).fields.items()  # however it is spelled: what is doubtful stays at home
     told = (value.partition(" #")[0].strip().strip("\"'") for name, value in fields if name.strip().lower() == "type")

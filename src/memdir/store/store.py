@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from memdir.events import Sink
     from memdir.layout import Place
-    from memdir.store.gone import Gone
+    from memdir.store.line_origins import Gone
 
 _MAX_IGNORE_BYTES = 1 << 16
 MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
@@ -290,7 +290,7 @@ class MemoryStore:
 
     def gone(self) -> Gone:
         """What once stood here and stands here no more, what somebody did by hand just now included."""
-        from memdir.store.gone import Gone
+        from memdir.store.line_origins import Gone
 
         self._gone = self._gone or Gone(self.history)
         with suppress(LockBusy):  # whoever holds it long is told of elsewhere

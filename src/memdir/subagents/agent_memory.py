@@ -59,7 +59,7 @@ class AgentMemory:
         """What a definition names; None where it names none, or memory is off."""
         if definition.memory is None or not session.is_on or not memory.settings.enabled:
             return None
-        store, now = memory.store_for(definition.scope), memory.clock()
+        store, now = memory.stores.of(definition.scope), memory.clock()
         stands = standing(memory.layout, store, now=now)
         if session.is_learning:
             store.ensure()  # so that no turn is spent on it (S4)
@@ -98,7 +98,9 @@ class AgentMemory:
     async def recall(self, task: str) -> list[Message]:
         """The memories that help with a task."""
         scope = self.store.scope
-        pending = Prefetch(lambda: self.memory.recaller(scope), self.memory.threads(), task, shown=Shown())
+        pending = Prefetch(
+            lambda: self.memory.recallers.of(scope), self.memory.recallers.threads(), task, shown=Shown()
+        )
         try:
             await pending.wait(RECALL_SECONDS)
             return pending.ready()

@@ -21,10 +21,11 @@ from memdir.agent.tools.tool import shortened, tool_spec
 from memdir.disk.safe_path import is_inside
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.model import CachePolicy, Reply, Request, SystemBlock, Usage
-from memdir.model.careful import ask
+from memdir.model.failures import ask
 from memdir.model.job import ChatJob
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted, shown_line
+from memdir.prompts.instructions import instructions_of
 from memdir.settings import provider_of
 from memdir.subagents.agent_memory import AgentMemory
 from memdir.subagents.definitions import AgentDefinition, Definitions, model_of
@@ -194,7 +195,7 @@ class _SubRun:
         parts = [load_prompt("chat/folder.md").render(folder=memory.layout.work_tree).strip()]
         if one.whose == "project":
             parts.append(load_prompt("subagent/came_with.md").render(name=one.name, text=quoted(one.prompt)).strip())
-        parts += [self._memory.context() if self._memory else "", memory.instructions_told()]
+        parts += [self._memory.context() if self._memory else "", instructions_of(memory.layout)]
         day = f"{datetime.fromtimestamp(memory.clock()).astimezone():%A, %Y-%m-%d}"
         told = user(load_prompt("subagent/task.md").render(task=task).strip())
         return [
@@ -210,7 +211,7 @@ class _SubRun:
         own = [self._memory.store.root] if self._memory else []
         asked = self._lent.gate(self._one.name, own, context)
         memory = self._lent.memory
-        stores = [store.root for store in memory.learning_stores()] if memory.settings.enabled else []
+        stores = [store.root for store in memory.stores.learning()] if memory.settings.enabled else []
         closed = [memory.layout.home, memory.layout.project_folder, memory.place.root, *stores]
 
         async def judge(call: ToolUse) -> Allow | Deny:

@@ -29,7 +29,7 @@ class ListAgents:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory: MemDir = context.at_hand()
-        found = find_definitions(memory.layout, memory.environment)
+        found = find_definitions(memory.layout, memory.places.environment)
         if options.json:
             agents = [_plain(one, memory) for one in found.agents.values()]
             told = [{"path": path, "reason": reason} for path, reason in found.left_out]
@@ -64,7 +64,7 @@ class ShowAgent:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory: MemDir = context.at_hand()
-        one = find_definitions(memory.layout, memory.environment).find(options.agent)
+        one = find_definitions(memory.layout, memory.places.environment).find(options.agent)
         told = _plain(one, memory)
         if options.json:
             return int(context.print_json({"agent": {**told, "prompt": one.prompt}}))
@@ -120,7 +120,7 @@ def _place(one: AgentDefinition, memory: MemDir) -> dict[str, object]:
     if not one.memory or not memory.settings.enabled:
         return {"directory": None, "memories": 0, "snapshot": None}
     try:
-        store = memory.store_for(one.scope)
+        store = memory.stores.of(one.scope)
     except PathEscape as error:
         return {"directory": None, "memories": 0, "snapshot": None, "problem": error.message}
     stands = standing(memory.layout, store, now=memory.clock())
@@ -174,10 +174,10 @@ class TakeUpSnapshot(TakeSnapshot):
 def _remembering(options: argparse.Namespace, context: Any) -> tuple[MemDir, MemoryStore]:
     """The memory of a sub-agent that has one."""
     memory: MemDir = context.start()
-    one = find_definitions(memory.layout, memory.environment).find(options.agent)
+    one = find_definitions(memory.layout, memory.places.environment).find(options.agent)
     if not one.memory:
         raise UsageError(f"{one.name} has no memory", remedy=f"Write `memory: local` into the head of {one.path}")
-    return memory, memory.store_for(one.scope)
+    return memory, memory.stores.of(one.scope)
 
 
 def _told(taken: Taken) -> dict[str, object]:

@@ -23,9 +23,9 @@ from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import has_link_below, is_key
 from memdir.errors import EditConflict, MemoryNotFound, PathEscape
 from memdir.layout import holds_memories
-from memdir.store.gone import sentences_in
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import Origin
+from memdir.store.line_origins import sentences_in
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import is_private
@@ -36,7 +36,7 @@ from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
     from memdir.layout import Layout, Place
-    from memdir.store.gone import Left
+    from memdir.store.line_origins import Left
     from memdir.store.store import MemoryStore
 
 NOTE = "snapshot.json"

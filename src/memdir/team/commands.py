@@ -81,7 +81,7 @@ class Share:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        return _tell_files(options, context, memory.share_all(options.memories), "Shared")
+        return _tell_files(options, context, memory.team.share(*options.memories), "Shared")
 
 
 class Unshare(Share):
@@ -92,7 +92,7 @@ class Unshare(Share):
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        return _tell_files(options, context, memory.unshare_all(options.memories), "Took back")
+        return _tell_files(options, context, memory.team.unshare(*options.memories), "Took back")
 
 
 class Join:
@@ -137,14 +137,14 @@ class Join:
         if joined.member:
             put_setting(path, "team.member", joined.member)
         memory = context.reopened()
-        if not memory.syncs:
+        if not memory.places.syncs:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
         aside = change_teams(memory, before, joined.address, is_along=is_along) if before else ""
         begin_note(memory, joined.address)
-        report = memory.sync()
+        report = memory.team.sync()
         kept = len(before.keys) if before and not is_along else 0
         if options.json:
-            told = {"remote": str(joined.address), "team": joined.team or None, "member": memory.member_name}
+            told = {"remote": str(joined.address), "team": joined.team or None, "member": memory.team.member}
             told |= {"setAside": kept, "setAsideIn": aside if kept else None}
             return int(context.print_json({**told, **_plain(report)}))
         _tell_team(joined, memory, options, context)
@@ -161,11 +161,11 @@ def _tell_team(joined: Joined, memory: MemDir, options: argparse.Namespace, cont
     terminal, where = context.terminal, shown_line(str(joined.address))
     team = f", in the team {shown_line(joined.team)}" if joined.team else ""
     begun = ": a new team, for the folder was empty" if joined.is_new else ""
-    terminal.line(f"{terminal.bold('Joined')} {where} as {shown_line(memory.member_name)}{team}{begun}")
+    terminal.line(f"{terminal.bold('Joined')} {where} as {shown_line(memory.team.member)}{team}{begun}")
     if joined.role == "reader":
         context.note("you may read there: what you write for the team stays on this machine")
-    if options.name and options.name != memory.member_name:
-        context.note(f"on a hub the token says who you are: {shown_line(memory.member_name)}")
+    if options.name and options.name != memory.team.member:
+        context.note(f"on a hub the token says who you are: {shown_line(memory.team.member)}")
 
 
 def _comes_along(before: Others | None, joined: Joined, options: argparse.Namespace, context: Any) -> bool:
@@ -194,7 +194,7 @@ class Leave:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
         remote = memory.settings.team_remote
-        waiting = _waiting(memory) if memory.syncs and not options.anyway else []
+        waiting = _waiting(memory) if memory.places.syncs and not options.anyway else []
         if waiting:
             raise UsageError(
                 f"{len(waiting)} changes are not with the team yet", remedy="`memdir sync` sends them, --anyway leaves"
@@ -205,7 +205,7 @@ class Leave:
         address = Address.parse(remote) if remote else None
         if address is not None and address.kind == "hub":
             drop_token(memory.layout, address)
-        is_on = context.reopened().has_team
+        is_on = context.reopened().places.has_team
         if options.json:
             return int(context.print_json({"left": remote, "teamEnabled": is_on}))
         told = f"{context.terminal.bold('Left')} {shown_line(remote)}" if remote else "No team was joined here."
@@ -222,7 +222,7 @@ class Leave:
 def _waiting(memory: MemDir) -> list[str]:
     """What the team has not got; nothing where it cannot be opened: then nothing can be sent either."""
     try:
-        return memory.team_sync().status()[0].waiting
+        return memory.team.joined().status()[0].waiting
     except MemdirError:
         return []
 
@@ -255,17 +255,17 @@ class SyncCommand:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory = context.start()
-        if not memory.syncs and options.resolve is None:
+        if not memory.places.syncs and options.resolve is None:
             return _tell_joined(options, context, memory)
         if options.resolve is not None:
             return _resolve(options, context, memory)
         if options.later:
-            send_when_quiet(memory.place, lambda: memory.sync_behind(pushes_only=True))
+            send_when_quiet(memory.place, lambda: memory.team.sync_behind(pushes_only=True))
             return 0
         if options.status:
             return _status(options, context, memory)
         with context.progress("taking in the team's memories") as on_progress:
-            report = memory.sync(is_dry=options.dry_run, on_progress=on_progress)
+            report = memory.team.sync(is_dry=options.dry_run, on_progress=on_progress)
         if options.json:
             context.print_json({"ok": not report.problem, **_plain(report), "dryRun": options.dry_run})
         else:
@@ -302,7 +302,7 @@ def _noted_ns(place: Place) -> int:
 def _watch(context: Any, memory: MemDir) -> None:
     """Sync again whenever the remote has something new, or now and then where it cannot tell."""
     while True:
-        sync = memory.team_sync()
+        sync = memory.team.joined()
         wait = getattr(sync.remote, "wait", None)
         try:
             if wait is None:
@@ -327,13 +327,13 @@ def _interrupt(*_: object) -> None:
 
 
 def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
-    store = memory.store_for("team")
+    store = memory.stores.of("team")
     conflicts = conflicts_in(store)
     if not options.resolve:
         if options.json:
             told = [{"file": second, "memory": first} for second, first in conflicts.items()]
             return int(context.print_json({"conflicts": told}))
-        authors = memory.team_authors("team")
+        authors = memory.team.authors("team")
         for second, first in sorted(conflicts.items()):
             of, by = (authors.told(key, " ({})") for key in (first, second))
             context.terminal.line(f"{shown_line(second)}{by} is another version of {shown_line(first)}{of}")
@@ -354,16 +354,16 @@ def _resolve(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
 
 
 def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
-    report, known = memory.team_sync().status()
-    conflicts, failure = sorted(conflicts_in(memory.store_for("team"))), Failure.load(memory.place)
+    report, known = memory.team.joined().status()
+    conflicts, failure = sorted(conflicts_in(memory.stores.of("team"))), Failure.load(memory.place)
     if options.json:
         when = iso_time(known.synced) if known.synced else None
-        told = {"member": memory.member_name, "synced": when, "conflicts": conflicts}
+        told = {"member": memory.team.member, "synced": when, "conflicts": conflicts}
         return int(context.print_json({**_plain(report), **told, "failure": _plain_failure(failure)}))
     terminal = context.terminal
     when = age_words(known.synced, memory.clock()) if known.synced else "never"
     team = f"{terminal.bold(shown_line(report.team))}, " if report.team else ""
-    where, who = terminal.bold(shown_line(report.remote)), shown_line(memory.member_name)
+    where, who = terminal.bold(shown_line(report.remote)), shown_line(memory.team.member)
     terminal.line(f"{team}{where} as {who}, last synced {when}")
     if failure:
         context.note(failure.told(memory.clock()))
@@ -377,7 +377,7 @@ def _tell_joined(options: argparse.Namespace, context: Any, memory: MemDir) -> i
     """What a command says that was given nobody to talk to."""
     remote = memory.settings.team_remote or ""
     if options.json:
-        return int(context.print_json({"remote": remote or None, "member": memory.member_name}))
+        return int(context.print_json({"remote": remote or None, "member": memory.team.member}))
     told = f"This project's team is kept in {shown_line(remote)}." if remote else "No team was joined here."
     context.terminal.line(told)
     context.note("`memdir join FOLDER`, or a git repository, or a hub, joins one")
@@ -455,7 +455,7 @@ def _tell_files(options: argparse.Namespace, context: Any, files: list[str], ver
 
 def findings(memory: MemDir) -> Iterator[Finding]:
     """What the doctor tells of the team: that nothing gets through, and since when (O1)."""
-    failure = Failure.load(memory.place) if memory.syncs else None
+    failure = Failure.load(memory.place) if memory.places.syncs else None
     if failure is not None:
         remedy = "`memdir sync` tries again; a hub's token that ended: `memdir join URL` with a new one"
         yield Finding("team", "warning", failure.told(memory.clock()), "", remedy)

@@ -69,7 +69,7 @@ def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined
     is_founded = address.kind == "folder" and _require_folder(address.where, is_new=is_new)
     if address.kind == "git":
         _refuse_own_repository(address.where, memory)
-    remote = open_remote(address, memory.place, memory.layout, name=name or memory.member_name, clock=memory.clock)
+    remote = open_remote(address, memory.place, memory.layout, name=name or memory.team.member, clock=memory.clock)
     try:
         getattr(remote, "create", lambda: None)()
     except RemoteError as error:
@@ -220,7 +220,7 @@ def change_teams(memory: MemDir, before: Others, address: Address, *, is_along: 
     with locked(place.team_lock, wait_seconds=WAIT_SECONDS):
         if not is_along:
             _copy_aside(place.team().root, os.path.join(aside, MEMORIES), before.keys)
-            with memory.store_for("team").changing(Origin(PULLED, trust="team"), "set aside: another team's") as change:
+            with memory.stores.of("team").changing(Origin(PULLED, trust="team"), "set aside: another team's") as change:
                 for key in before.keys:
                     change.delete(key)
                     change.drop_entry(key)
@@ -257,7 +257,7 @@ def _bring_back(memory: MemDir, aside: str) -> None:
     where it is."""
     folder, place = os.path.join(aside, MEMORIES), memory.place
     left = []
-    with memory.store_for("team").changing(Origin(PULLED, trust="team"), "back from where it was set aside") as change:
+    with memory.stores.of("team").changing(Origin(PULLED, trust="team"), "back from where it was set aside") as change:
         for key, entry in walk(folder):
             data = read_if_plain(entry.path, MAX_MEMORY_BYTES)
             try:

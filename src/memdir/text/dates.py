@@ -302,7 +302,7 @@ def _ago(phrase: _Phrase) -> DateSpan | None:
 
 def _later(phrase: _Phrase) -> DateSpan | None:
     """Nine days later, the one after, the following weekend; put off by a week, where the words around say so."""
-    from memdir.text.phrases import anywhere
+    from memdir.text.language import anywhere
 
     around, is_sooner, is_later = phrase.before + phrase.after, phrase.has("Rr"), phrase.has("A")
     if not (is_sooner or is_later):
@@ -543,6 +543,6 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
     days = [token for token in words if token.symbol == "W"]
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.phrases import at_end
+    from memdir.text.language import at_end
 
     return bool(at_end("own-recurring", name).search(text[max(0, words[0].start - NEAR) : words[0].start]))

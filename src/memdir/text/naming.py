@@ -60,7 +60,7 @@ def describe_rule(lead: str, others: Iterable[str] = ()) -> str:
 
 def with_capital(text: str) -> str:
     """The text begun with a capital where its first word is surely no name: `npm` and `iOS` are written so."""
-    from memdir.text.phrases import anywhere, cues
+    from memdir.text.language import anywhere, cues
 
     found = _FIRST_WORD.match(text)
     word = fold(found[0]) if found else ""
@@ -82,7 +82,7 @@ def plainly(text: str) -> str:
 
 def begun_like(said: str, text: str) -> str:
     """What is left of a text, begun with a capital where the text is, unless it begins with a name."""
-    from memdir.text.phrases import cues
+    from memdir.text.language import cues
 
     first, _, told = said.partition(" ")
     word = fold(first)
@@ -93,7 +93,7 @@ def begun_like(said: str, text: str) -> str:
 
 @cache
 def _politely() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    from memdir.text.phrases import alternatives
+    from memdir.text.language import alternatives
 
     polite, asks, gap = alternatives("polite"), alternatives("asks"), r"[\s,;:!.…—–¡¿-]*"
     asked = rf"(?:{asks}){gap}(?=(?:{polite})|.*[?？]\s*$)(?:(?:{polite}){gap})*"
@@ -127,7 +127,7 @@ def title(lead: str) -> str:
 
 
 def _tells(clause: str) -> bool:
-    from memdir.text.phrases import anywhere
+    from memdir.text.language import anywhere
 
     is_sure = cjk_runs(clause) or anywhere("negated").search(clause)  # "don't use any, unless …" is no lead-in
     return bool(is_sure) or len(set(stems(_WHEN.sub("", clause)))) >= TELLING_STEMS

@@ -12,8 +12,7 @@ from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
-from memdir.text.language import UNKNOWN, common_words
-from memdir.text.phrases import anywhere
+from memdir.text.language import UNKNOWN, anywhere, common_words
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Literal
 
-from memdir.text.phrases import alternatives, anywhere
+from memdir.text.language import alternatives, anywhere
 from memdir.text.sentences import LINES, QUOTE, bounds, masked, sentences_of
 from memdir.text.words import is_unspaced
 

@@ -1,9 +1,13 @@
-"""A text cut into sentences, in many languages: the one place that knows where one ends."""
+"""A text cut into sentences, in many languages: the one place that knows where one ends. And the facts
+of a text: what cannot be put in other words (D7)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+
+from memdir.text.date_words import words_by_meaning
 
 _BREAKS = "\n\r\v\f\x85\u2028\u2029"
 _LINE = f"[{_BREAKS}]+"
@@ -28,6 +32,17 @@ _NOT_END = re.compile(rf"(?:\b(?:{_SHORTENED})\.|\b(?-i:[A-Z])\.)$", re.IGNORECA
 _NUMBERED = re.compile(r"(?:\b\d{1,2}\.|\.\.\.)$")  # "the 3. of May", as people say it; what is written ends there
 _ENDS_LINE = re.compile(_LINE)
 _LONGEST = 8  # characters of a shortening
+_FACT = re.compile(
+    r"https?://[^\s)>\]]+"  # links
+    r"|`[^`\n]+`"  # code
+    r"|#[\w-]{2,}|@[\w.-]{2,}"  # channels and people
+    r"|\b\d[\d.,:/-]*\d\b|\b\d\b"  # numbers, dates, times, versions
+    r"|\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*"  # names
+    r"|\b[\w.-]+/[\w./-]+",  # paths
+)
+_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\n[-*>\s]*|\*\*)([A-Z][a-z]+)\b")
+_WHOLE = 4  # letters of a weekday that no other word begins with
+_ORDINARY = frozenset(("Why", "How", "The", "This", "That", "When", "Where", "What", "Before"))
 
 
 def masked(text: str) -> str:
@@ -58,3 +73,29 @@ def sentences_of(text: str, breaks: re.Pattern[str] = CLAUSES) -> list[str]:
     """The sentences of a text, list marks and emphasis left out."""
     found = (text[start:end].strip(f"{_BREAKS} \t*-•#>") for start, end in bounds(text, breaks))
     return [piece for piece in found if re.search(r"\w", piece)]
+
+
+@cache
+def _weekdays() -> frozenset[str]:
+    """A weekday tells a day only to those who know the week: a dream puts the date in its place (D3)."""
+    tables = [meanings.items() for meanings in words_by_meaning().values()]
+    named = (words for table in tables for meaning, words in table if meaning.startswith("W="))
+    return frozenset(word.rstrip("*").capitalize() for words in named for word in words)
+
+
+def is_weekday(word: str) -> bool:
+    """Whether a word, in whatever case and ending, names a day of the week."""
+    return any(word.lower().startswith(day.lower()) for day in _weekdays() if len(day) >= _WHOLE)
+
+
+def facts_in(text: str) -> frozenset[str]:
+    """The facts of a text, folded so that spelling differences do not count."""
+    first_words = {match[1] for match in _SENTENCE_START.finditer(text)}
+    found = {match[0].strip("`.,:;") for match in _FACT.finditer(text)}
+    return frozenset(fact.casefold() for fact in found - _ORDINARY - _weekdays() - first_words if fact)
+
+
+def without_known(facts: frozenset[str], text: str) -> frozenset[str]:
+    """Those facts that do not stand in the text."""
+    folded = text.casefold()
+    return frozenset(fact for fact in facts if fact not in folded)

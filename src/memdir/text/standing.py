@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from memdir.text.date_words import read_tokens
 from memdir.text.dates import NEAR, DateSpan
-from memdir.text.language import fold, tokens
-from memdir.text.phrases import alternatives, anywhere, at_end, cues
+from memdir.text.language import alternatives, anywhere, at_end, cues, fold, tokens
 
 _RANGE = 16  # characters between two weekdays that are the ends of one
 _CLAUSE = re.compile(r"[,;:!?()]|\s[-–—]+\s|[，、。；：]")

@@ -1,5 +1,5 @@
 """Conversations: messages, and the files they are kept in."""
 
-from memdir.lazily import lazily
+from memdir.disk.shipped import lazily
 
 __getattr__ = lazily(__name__)

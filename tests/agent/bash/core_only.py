@@ -40,8 +40,7 @@ async def forked(project: str) -> dict[str, object]:
     from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
     from memdir.agent.workspace import Workspace
     from memdir.memdir import open_memory
-    from memdir.model.model import Request, ToolSpec
-    from memdir.model.scripted import ScriptedModel, calls, says
+    from memdir.model.model import Request, ScriptedModel, ToolSpec, calls, says
     from memdir.store.history import Origin
 
     store = open_memory(project).store

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from memdir.agent.bash import surely_reads
 from memdir.agent.bash.sandbox import ENVIRONMENT, Kind, NoSandbox, sandbox_kind, started
-from memdir.agent.credentials import is_credential
+from memdir.agent.file_access import is_credential
 from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.disk.child import ChildTimeout, run_child
 from memdir.disk.git_root import work_tree_root

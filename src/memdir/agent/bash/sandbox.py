@@ -30,7 +30,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from memdir.agent.bash import landlock_launcher
-from memdir.agent.credentials import credential_places
+from memdir.agent.file_access import credential_places
 from memdir.disk.programs import git_guards
 from memdir.disk.shipped import shipped_text
 from memdir.errors import MemdirError

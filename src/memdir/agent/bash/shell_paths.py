@@ -16,7 +16,7 @@ from functools import cache
 from itertools import product
 
 from memdir.agent.bash.shell_words import Refused, Word, shown
-from memdir.agent.credentials import credential_places, is_credential, leads_to_credential
+from memdir.agent.file_access import credential_places, is_credential, leads_to_credential
 from memdir.disk.plain_file import read_if_plain
 
 MAX_PARENT_STEPS = 3  # `../../..` and further up is the root of the disk in all but name

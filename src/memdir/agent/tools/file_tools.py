@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from memdir.agent.credentials import refuse_credential
+from memdir.agent.file_access import refuse_credential
 from memdir.agent.tools.tool import Outcome, ToolContext, fault_of_arguments, tool_spec
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.transcript.message import Json, ToolUse

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 
-from memdir.agent.credentials import leads_to_credential, refuse_credential
-from memdir.agent.file_access import Files
+from memdir.agent.file_access import Files, leads_to_credential, refuse_credential
 from memdir.agent.tools import search_lines
 from memdir.agent.tools.tool import Outcome, ToolContext, tool_spec
 from memdir.disk.child import ChildResult, run_child

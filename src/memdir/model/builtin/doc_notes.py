@@ -13,7 +13,7 @@ from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memo
 from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
-from memdir.text.phrases import meanings_in
+from memdir.text.language import meanings_in
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import ToolUse
 from memdir.transcript.record import message_fields

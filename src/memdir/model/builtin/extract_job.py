@@ -14,8 +14,7 @@ from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memo
 from memdir.model.job import ExtractJob
 from memdir.model.model import Reply, Request
 from memdir.store.scan import Header
-from memdir.store.taxonomy import MemoryType, parse_type
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic, parse_type
 from memdir.store.trust import doubt_of
 from memdir.text.naming import free_key
 from memdir.text.stems import terms_in

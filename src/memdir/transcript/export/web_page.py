@@ -12,8 +12,7 @@ from itertools import groupby
 from string import Template
 
 from memdir.disk.shipped import shipped_text
-from memdir.transcript.export.markdown import arguments, cut, headline, is_worth_showing, moment, speaker
-from memdir.transcript.export.story import Story
+from memdir.transcript.export.markdown import Story, arguments, cut, headline, is_worth_showing, moment, speaker
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
 _FENCE = re.compile(

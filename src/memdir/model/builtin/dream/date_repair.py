@@ -13,7 +13,7 @@ from datetime import date, datetime, tzinfo
 from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.memory_page import Page, tokens, whole_words
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import DateSpan, may_hold_date, nearest_year, read_any
 from memdir.text.deadlines import told_past

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")

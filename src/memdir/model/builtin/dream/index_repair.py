@@ -16,8 +16,7 @@ from memdir.model.builtin.dream.memory_page import Page, tokens
 from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
 from memdir.store.secrets import redact
 from memdir.store.store import entry_for
-from memdir.store.taxonomy import MemoryType
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic
 
 # What a model should read first when not all can be read: who it works for, how to work, then the rest.
 _USE = {MemoryType.USER: 0, MemoryType.FEEDBACK: 1, MemoryType.PROJECT: 2, MemoryType.REFERENCE: 3}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.memory_page import Page, tokens
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
 _BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")

@@ -15,7 +15,7 @@ from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.night import Night, NightFile, SessionText
 from memdir.store.log_lines import lines_in, log_day
-from memdir.store.taxonomy import MemoryType
+from memdir.store.topic import MemoryType
 from memdir.text.body_text import split
 from memdir.text.speakers import own_words
 

@@ -21,8 +21,7 @@ from memdir.model.builtin.dream.said import Statement
 from memdir.model.builtin.dream.settle import Neighbours
 from memdir.model.builtin.dream.values import Value, values_in
 from memdir.store.secrets import find_secrets
-from memdir.store.taxonomy import MemoryType, guess_type
-from memdir.store.topic import Topic
+from memdir.store.topic import MemoryType, Topic, guess_type
 from memdir.text.body_text import split
 from memdir.text.naming import file_stem, first_words, free_key
 

@@ -16,8 +16,7 @@ from memdir.model.builtin.extract.same_memory import RULE_STEMS, corrected
 from memdir.model.builtin.extract.talk import Existing, clauses
 from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
-from memdir.text.language import stems
-from memdir.text.phrases import alternatives, anywhere, meanings_in
+from memdir.text.language import alternatives, anywhere, meanings_in, stems
 from memdir.text.speakers import own_words
 
 KEEP = 0.6  # how likely a clause must be something to keep

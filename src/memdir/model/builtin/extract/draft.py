@@ -28,13 +28,11 @@ from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
-from memdir.store.taxonomy import IN_OWN_WORDS
-from memdir.store.topic import Topic
+from memdir.store.topic import IN_OWN_WORDS, Topic
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
-from memdir.text.facts import facts_in
+from memdir.text.language import anywhere
 from memdir.text.naming import describe_rule, file_stem, free_key, title
-from memdir.text.phrases import anywhere
-from memdir.text.sentences import STOPS, sentences_of
+from memdir.text.sentences import STOPS, facts_in, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word
 

@@ -12,7 +12,7 @@ from memdir.model.builtin.extract.guards import WHERE_IN_CODE
 from memdir.model.builtin.extract.judge import TYPES, shipped
 from memdir.model.builtin.extract.talk import Talk, TalkLine
 from memdir.model.builtin.extract.wording import with_dates
-from memdir.store.taxonomy import MemoryType, guess_type, parse_type
+from memdir.store.topic import MemoryType, guess_type, parse_type
 from memdir.text.standing import one_day_each
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at; what is longer is a document

@@ -15,8 +15,7 @@ from itertools import pairwise
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
 from memdir.model.builtin.extract.wishes import Wish, pointed, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
-from memdir.text.language import cjk_runs, clean, fold, language, tokens
-from memdir.text.phrases import Cue, cues, meanings_in
+from memdir.text.language import Cue, cjk_runs, clean, cues, fold, language, meanings_in, tokens
 
 _PATH = re.compile(
     r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"

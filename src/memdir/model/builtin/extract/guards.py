@@ -14,10 +14,9 @@ from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated, subject_and_values
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
-from memdir.text.language import stems
+from memdir.text.language import anywhere, stems
 from memdir.text.nearness import is_opposite
 from memdir.text.pastes import ends_reported, is_reported
-from memdir.text.phrases import anywhere
 from memdir.text.sentences import sentences_of
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"

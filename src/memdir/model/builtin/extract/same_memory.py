@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.talk import Existing, Talk
-from memdir.text.language import fold, language, stems, tokens
-from memdir.text.phrases import alternatives, anywhere, at_end, cues
+from memdir.text.language import alternatives, anywhere, at_end, cues, fold, language, stems, tokens
 from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:

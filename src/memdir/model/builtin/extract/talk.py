@@ -13,8 +13,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from memdir.text.language import clean, fold, language
-from memdir.text.phrases import alternatives
+from memdir.text.language import alternatives, clean, fold, language
 from memdir.text.sentences import SPEECH, bounds, masked
 from memdir.text.speakers import Speaker, own_words, pieces_of
 

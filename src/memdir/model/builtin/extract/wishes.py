@@ -11,9 +11,8 @@ from functools import cache
 from typing import NamedTuple
 
 from memdir.text.date_words import languages_of
-from memdir.text.language import clean, fold
+from memdir.text.language import alternatives, anywhere, clean, fold, meanings_in
 from memdir.text.naming import begun_like
-from memdir.text.phrases import alternatives, anywhere, meanings_in
 from memdir.text.sentences import masked
 from memdir.text.words import is_unspaced, strip_accents
 

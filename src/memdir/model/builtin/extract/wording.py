@@ -8,9 +8,8 @@ from functools import cache
 
 from memdir.store.secrets import find_secrets
 from memdir.text.dates import DateSpan
-from memdir.text.language import clean
+from memdir.text.language import alternatives, anywhere, clean
 from memdir.text.naming import with_capital
-from memdir.text.phrases import alternatives, anywhere
 
 _CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
 MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its own

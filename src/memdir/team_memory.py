@@ -1,0 +1,142 @@
+"""The team's side of a memory: what is handed to it and taken back, and the sync with the remote that was joined."""
+
+from __future__ import annotations
+
+from memdir.errors import LockBusy, MemdirError, MemoryNotFound, UsageError
+from memdir.store.shared import (
+    SOMEBODY,
+    TeamAuthors,
+    author_of,
+    fault_of_member,
+    note_outcome,
+    remote_of_note,
+    told_member,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memdir.events import Sink
+    from memdir.places import Places, Stores
+    from memdir.remember.purge import PurgeReport
+    from memdir.share.sync import Sync, SyncReport
+
+
+class TeamMemory:
+    """What a project has in common with a team (E1). `purge` is that of `MemDir`."""
+
+    def __init__(
+        self,
+        places: Places,
+        stores: Stores,
+        clock: Callable[[], float],
+        sink: Sink,
+        *,
+        purge: Callable[..., PurgeReport],
+    ) -> None:
+        self._places = places
+        self._stores = stores
+        self._clock = clock
+        self._sink = sink
+        self._purge = purge
+
+    def share(self, *memories: str) -> Sequence[str]:
+        """Hand memories of the project to the team, as one change; gives their file names there. They travel with the
+        next sync, and `undo` takes it back here. What is the team's already is passed over. BadMemoryFile for one about
+        a person, or with a secret (E2, E5)."""
+        from memdir.store.memories import find_key
+        from memdir.store.move import share_memories
+
+        team, own = self._stores.to_write("team"), self._stores.of("project")
+        keys = [find_key(own, memory, elsewhere=team) for memory in memories]
+        return share_memories(own, keys, max_bytes=self._places.settings.team_max_entry_bytes)
+
+    def unshare(self, *memories: str) -> Sequence[str]:
+        """Take memories back from the team into the project's own: with the next sync they are gone for the others.
+        Gives their file names. One's own are one change, those of each teammate one more; what a teammate wrote stays
+        marked as theirs (L1)."""
+        from memdir.store.memories import find_key
+        from memdir.store.move import is_written_here, unshare_memories
+
+        team = self._stores.to_write("team")
+        keys = [find_key(team, memory.removeprefix("team/")) for memory in memories]
+        authors = {key: author_of(self._places.place, key) for key in keys}
+        own = [key for key in keys if authors[key] in ("", self.member) and is_written_here(team, key)]
+        others = {key: authors[key] for key in keys if key not in own}
+        return unshare_memories(self._stores.of("project"), keys, others=others)
+
+    @property
+    def member(self) -> str:
+        """The name under which the team sees what is shared from here. UsageError where `team.member` is no name."""
+        from memdir.settings import login_name
+
+        named = self._places.settings.team_member
+        fault = fault_of_member(named) if named else ""
+        if fault:
+            raise UsageError(f"team.member: {fault}", remedy="`memdir join … --as NAME`, or set another")
+        return named or told_member(login_name()) or SOMEBODY
+
+    def authors(self, scope: str = "project") -> TeamAuthors:
+        """Who of the team wrote the memories of a scope, as far as this machine knows."""
+        return TeamAuthors(self._places.place, scope)
+
+    def sync(
+        self,
+        *,
+        is_dry: bool = False,
+        pushes_only: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> SyncReport:
+        """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
+        no error: `reason` and `problem` tell, and what waits is sent by the next one."""
+        place = self._places.place
+        self._places.require_enabled()
+        try:
+            report = self.joined(on_progress=on_progress).run(is_dry=is_dry, pushes_only=pushes_only)
+        except MemdirError as error:
+            if self._places.syncs and not isinstance(error, LockBusy):  # another is at it
+                note_outcome(place, getattr(error, "kind", "broken"), str(error), self._clock())
+            raise
+        if not is_dry:
+            note_outcome(place, str(report.reason), report.problem, self._clock())
+        return report
+
+    def joined(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
+        """What keeps the team's directory in step with the remote that was joined; UsageError where there is none."""
+        from memdir.share.remote import TeamCaps
+        from memdir.share.sync import Sync
+        from memdir.share.team import JOIN, Address, open_remote
+
+        place, settings = self._places.place, self._places.settings
+        if not self._places.has_team or not settings.team_remote:
+            raise UsageError("no team was joined here", remedy=JOIN)
+        self._stores.begin()
+        caps = TeamCaps(settings.team_max_entries, settings.team_max_entry_bytes, settings.team_max_bytes)
+        address, name = Address.parse(settings.team_remote), self.member
+        before = remote_of_note(place)
+        if before and Address.parse(before) != address:  # what one team wrote goes to no other by a setting alone
+            told = f"what lies in team/ is of another team, {before}"
+            raise UsageError(told, remedy=f"`memdir join` {address.where}: it sets that aside, or takes it along")
+        remote = open_remote(address, place, self._places.layout, name=name, clock=self._clock)
+        remote.caps = caps
+        store, purge = self._stores.of("team"), self._purge_member
+        return Sync(store, remote, str(address), name, caps, self._clock, self._sink, on_progress, purge)
+
+    def _purge_member(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
+        """What private memories took over from a member whom the hub has purged goes, too; what may be of others, or a
+        person's own, is only named."""
+        try:
+            report = self._purge(f"person:{name}", scope="private")
+        except MemoryNotFound:
+            return [], []
+        return [one.name for one in report.files], [one.name for one in report.held]
+
+    def sync_behind(self, pushes_only: bool = False) -> None:
+        """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""
+        try:
+            self.sync(pushes_only=pushes_only)
+        except MemdirError as error:
+            from memdir.events import request_refused
+
+            self._sink.emit(request_refused(what="sync with the team", reason=error.message))
