@@ -274,7 +274,7 @@ PLACES = {
     "session.py": "the section, rendered",
     "subagents/agent_tool.py": "definition, index and task, rendered",
     "dream/dream.py": "rendered",
-    "model/careful.py": "the model's own reply, taken over as plain values",
+    "model/failures.py": "the model's own reply, taken over as plain values",
     "model/raw.py": "the host's own conversation, as it was (G1)",
     "recall/model_select.py": "shown, and the manifest",
     "recall/prefetch.py": "recalled memories, from recall/inject.py",
