@@ -18,7 +18,7 @@ from memdir.disk.atomic import make_folder
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.plain_json import decode
 from memdir.disk.programs import find_program
-from memdir.disk.shipped import shipped_path, shipped_text
+from memdir.disk.shipped import shipped_lines, shipped_path, shipped_text
 from memdir.errors import ModelError
 from memdir.model.failures import failed, from_status
 from memdir.model.model import Reply, Request, Usage, tool_use_of
@@ -81,7 +81,7 @@ class CommandModel:
         names = [one.get("name") for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
         servers = [f"mcp_servers.{name}.enabled=false" for name in names]
         system = f"model_instructions_file={json.dumps(shipped_path('prompts/command/system.md'))}"
-        options = [*shipped_text("model/codex_options.txt").split(), *servers, system]
+        options = [*shipped_lines("model/codex_options.txt"), *servers, system]
         return [*_CODEX, *(word for option in options for word in ("-c", option))]
 
     async def _child(self, arguments: list[str], stdin: bytes, seconds: float) -> ChildResult:
