@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from memdir.agent.workspace import Draft
+from memdir.dream.dream import MAX_SECONDS
 from memdir.hub.hub_database import HubDatabase, Row
 from memdir.hub.jobs import MAX_ATTEMPTS, LeasedJob, ProposedChange, ask_for, finish, take
 from memdir.hub.team_dream import proposals_of, work
@@ -72,6 +73,17 @@ def test_a_worker_that_lost_its_lease_leaves_no_trace(hub: HubServer, team: Clie
 
     run(hub, two_workers)
     assert len(team.ask("GET", "proposals").body["proposals"]) == 1
+
+
+def test_the_longest_dream_is_nobody_elses_while_it_lasts(hub: HubServer, team: Client) -> None:
+    async def two_workers(database: HubDatabase) -> None:
+        await ask_for(database, team.team, "dream", 1_000)
+        first = await take(database, 2_000)
+        ended = 2_000 + int((MAX_SECONDS + 60) * 1000)  # with what is done before and after it
+        assert first and await take(database, ended) is None
+        assert await finish(database, first, [], ended)
+
+    run(hub, two_workers)
 
 
 def test_a_job_that_is_taken_while_it_is_asked_for_is_asked_for_anew(hub: HubServer, team: Client) -> None:

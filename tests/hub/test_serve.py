@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import resource
 import shutil
 import signal
 import sqlite3
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.hub.hub_database import Together
 from tests.conftest import Ran
 from tests.hub.servers import CUT_OFF, Beside, Client, Postgres, postgres_programs, start_hub
 
@@ -206,6 +209,46 @@ def test_health_answers_while_another_process_writes(tmp_path: Path) -> None:
         assert written == [201], "who had to wait is served then"
     finally:
         server.stop()
+
+
+def test_a_full_disk_is_told_as_one_that_may_pass(tmp_path: Path) -> None:
+    """Which tokens and members find out only when their transaction ends."""
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    try:
+        team = server.team("full")
+        assert team.put("a.md", "one").status == 201
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        room = os.path.getsize(f"{server.database}-wal")
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (room, hard))
+        refused = [team.ask("POST", "tokens", {"label": "more"}), team.put("b.md", "two")]
+        assert [(one.status, one.kind) for one in refused] == [(503, "busy")] * 2
+        assert int(refused[0].headers["retry-after"]) > 0
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        assert team.ask("POST", "tokens", {"label": "more"}).status == 201
+        assert team.put("b.md", "two").status == 201
+    finally:
+        server.stop()
+
+
+def test_what_breaks_for_one_keeps_nobody_waiting_who_asked_meanwhile() -> None:
+    async def ask() -> list[str | BaseException]:
+        asked, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def answers(_: str, questions: list[str]) -> list[str]:
+            asked.set()
+            await goes_on.wait()
+            return [{"good": "answer"}[question] for question in questions]
+
+        together = Together(answers)
+        first = asyncio.create_task(together.ask("", "bad"))
+        await asked.wait()
+        others = [asyncio.create_task(together.ask("", "good")) for _ in range(2)]
+        asyncio.get_running_loop().call_soon(goes_on.set)
+        async with asyncio.timeout(5):
+            return await asyncio.gather(first, *others, return_exceptions=True)
+
+    broken, *good = asyncio.run(ask())
+    assert isinstance(broken, BaseException) and good == ["answer", "answer"]
 
 
 def test_who_only_reads_never_waits_for_a_writer(tmp_path: Path) -> None:

@@ -153,21 +153,16 @@ class Together(Generic[Q, A]):
         return await answered
 
     async def _serve(self, group: str) -> None:
+        waiting: list[tuple[Q, asyncio.Future[A]]] = []
         try:
             if self._gather_seconds:
                 await asyncio.sleep(self._gather_seconds)
             while waiting := self._waiting[group][:MOST_TOGETHER]:
                 self._waiting[group] = self._waiting[group][MOST_TOGETHER:]
-                await self._answer(group, waiting)
-        finally:
-            del self._running[group], self._waiting[group]
-
-    async def _answer(self, group: str, waiting: list[tuple[Q, asyncio.Future[A]]]) -> None:
-        try:
-            answers = await self._ask_all(group, [question for question, _ in waiting])
-            for (_, answered), answer in zip(waiting, answers, strict=True):
-                if not answered.done():
-                    answered.set_result(answer)
+                answers = await self._ask_all(group, [question for question, _ in waiting])
+                for (_, answered), answer in zip(waiting, answers, strict=True):
+                    if not answered.done():
+                        answered.set_result(answer)
         except DatabaseBusy as error:
             for _, answered in waiting:
                 if not answered.done():
@@ -175,3 +170,8 @@ class Together(Generic[Q, A]):
         finally:
             for _, answered in waiting:
                 answered.cancel()  # something else went wrong, which the log tells: nobody waits for ever
+            del self._running[group]
+            if self._waiting[group]:
+                self._running[group] = asyncio.create_task(self._serve(group))  # who asked meanwhile
+            else:
+                del self._waiting[group]

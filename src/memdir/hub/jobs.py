@@ -14,7 +14,7 @@ from memdir.hub.hub_database import HubDatabase, Row, Transaction
 from memdir.hub.reply import told_time
 
 KINDS = ("dream",)
-LEASE_SECONDS = 1_800  # a dream takes minutes; whoever needs longer is taken for dead
+LEASE_SECONDS = 3_600  # longer than a dream may take (its MAX_SECONDS); whoever needs more is taken for dead
 MAX_ATTEMPTS = 3
 STUCK_SECONDS = 7_200  # waiting longer than this, nobody works; running longer, somebody hangs
 MAX_ERROR = 300

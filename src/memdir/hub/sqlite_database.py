@@ -108,8 +108,11 @@ class SqliteDatabase:
             yield self  # part of a larger one
             return
         await self.run("begin immediate")
-        with self._connection:
-            yield self
+        try:
+            with self._connection:
+                yield self
+        except sqlite3.OperationalError as error:  # a full disk, which is often found out at the end
+            raise DatabaseBusy(str(error)) from error
 
     async def revision(self, team: str) -> Row:
         return (await self.run("select revision, restored from teams where id = ?", team))[0]
@@ -128,11 +131,8 @@ class SqliteDatabase:
         of_team: dict[str, list[Asked]] = {}
         for one in asked:
             of_team.setdefault(one[0].team, []).append(one)
-        try:
-            async with self.transaction():
-                done = {team: iter(self._apply(team, some)) for team, some in of_team.items()}
-        except sqlite3.OperationalError as error:
-            raise DatabaseBusy(str(error)) from error
+        async with self.transaction():
+            done = {team: iter(self._apply(team, some)) for team, some in of_team.items()}
         return [next(done[author.team]) for author, _, _ in asked]
 
     def _apply(self, team: str, asked: Sequence[Asked]) -> list[Applied]:
