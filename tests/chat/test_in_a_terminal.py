@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -190,38 +191,72 @@ def test_background_work_is_in_the_footer_watched_and_stopped(chatting: Chatting
     tmux.wait_for("Nothing runs in the background", gone=True)
 
 
-async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
-    """D5: phase, turns, files and last words of a dream that was asked for; what was drawn is drawn again."""
+@dataclass
+class Alive:
+    """A chat in this process, whose parts can be touched: its screen is drawn by pyte."""
+
+    chat: ChatTerminal
+    drawn: pyte.Screen
+    press: Callable[[str], None]
+
+    async def shows(self, words: str, *, gone: bool = False) -> None:
+        until = time.monotonic() + SECONDS
+        while (words in "\n".join(self.drawn.display)) == gone:
+            assert time.monotonic() < until, "\n".join(self.drawn.display)
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def alive(project: Path) -> AsyncIterator[Alive]:
     screen = pyte.Screen(90, 30)
     stream = pyte.Stream(screen)
     told = SimpleNamespace(write=stream.feed, flush=lambda: None, isatty=lambda: True, encoding="utf-8")
     output = Vt100_Output(told, lambda: Size(rows=30, columns=90), term="xterm-256color")
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     options = SimpleNamespace(resume=None, latest=False, allow=[], no_learning=False)
-
-    async def shows(words: str) -> None:
-        until = time.monotonic() + SECONDS
-        while words not in "\n".join(screen.display):
-            assert time.monotonic() < until, "\n".join(screen.display)
-            await asyncio.sleep(0.005)
-
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
         screen.write_process_input = keys.send_text  # what a program asks of its terminal is answered
         chat = ChatTerminal(memory, options, lambda: memory)  # type: ignore[arg-type]
         running = asyncio.create_task(chat.run())
-        await shows("F2 tasks")
-        dream = DreamTask(0)
-        chat.commands.dreams.append(dream)
-        keys.send_text("\x1bOQ")
-        await shows("1  dreaming · starting")
-        writes = [ToolUse(f"w{n}", "Write", {"file_path": f"{n}.md", "content": ""}) for n in range(3)]
-        dream.saw(Message("assistant", (Text("Two say the same."), *writes)))
-        await shows("1  dreaming · updating · turn 1 · 3 files · “Two say the same.”")
-        await shows("dreaming · 3 files │")
-        chat.commands.dreams.clear()
-        await shows("Nothing runs in the background")
+        found = Alive(chat, screen, keys.send_text)
+        await found.shows("F2 tasks")
+        yield found
         chat.leave()
         assert await running == 0
+
+
+F2 = "\x1bOQ"
+
+
+async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
+    """D5: phase, turns, files and last words of a dream that was asked for; what was drawn is drawn again."""
+    async with alive(project) as seen:
+        dream = DreamTask(0)
+        seen.chat.commands.dreams.append(dream)
+        seen.press(F2)
+        await seen.shows("1  dreaming · starting")
+        writes = [ToolUse(f"w{n}", "Write", {"file_path": f"{n}.md", "content": ""}) for n in range(3)]
+        dream.saw(Message("assistant", (Text("Two say the same."), *writes)))
+        await seen.shows("1  dreaming · updating · turn 1 · 3 files · “Two say the same.”")
+        await seen.shows("dreaming · 3 files │")
+        seen.chat.commands.dreams.clear()
+        await seen.shows("Nothing runs in the background")
+
+
+async def test_a_question_stays_until_it_is_answered_whatever_key_is_pressed(project: Path) -> None:
+    """H1: a list of tasks that is opened over it left nobody a way to answer."""
+    async with alive(project) as seen:
+        asked = asyncio.create_task(seen.chat.choose("Which one?", ["this", "that"]))
+        await seen.shows("Which one?")
+        seen.press(F2)
+        await seen.chat.commands.run("/tasks")
+        await seen.shows("2  that")
+        seen.press("2")
+        assert await asyncio.wait_for(asked, SECONDS) == 1
+        seen.press(F2)
+        await seen.shows("Nothing runs in the background")
+        seen.press(F2)
+        await seen.shows("Nothing runs in the background", gone=True)
 
 
 def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting) -> None:

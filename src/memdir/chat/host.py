@@ -382,9 +382,7 @@ class ChatHost:
     async def clear(self) -> None:
         """Empty the conversation: a new one begins, with memory section and index as they are now (H2). The old one is
         written down, and what was said in it is still learned."""
-        self.stop()
-        self._close_behind(self.session)
-        self._open(new_session_id(self.memory.clock()))
+        self._change_to(new_session_id(self.memory.clock()))
 
     async def resume(self, session_id: str) -> None:
         """Go on with another conversation, as it was left (J3)."""
@@ -392,15 +390,15 @@ class ChatHost:
             self._emit("notice", text="Saving what is worth keeping of it first …")
             await asyncio.wait({self._closing[session_id]})
         if session_id != self.session.id:
-            self.stop()
-            self._close_behind(self.session)
-            self._open(session_id)
+            self._change_to(session_id)
         self.conversation.answer_open_calls()
 
-    def _close_behind(self, session: Session) -> None:
-        closing = asyncio.get_running_loop().create_task(session.close(), name="memdir chat close")
-        self._closing[session.id] = closing
-        closing.add_done_callback(lambda _: self._closing.pop(session.id, None))
+    def _change_to(self, session_id: str) -> None:
+        self.stop()
+        left = self.session
+        self._closing[left.id] = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
+        self._closing[left.id].add_done_callback(lambda _: self._closing.pop(left.id, None))
+        self._open(session_id)
 
     async def toggle_memory(self, *, is_on: bool) -> bool:
         """Switch memory off for this conversation, or on again (S5)."""

@@ -18,7 +18,7 @@ from memdir.guard.permissions import diff_of
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
-    from memdir.chat.terminal import ChatTerminal
+    from memdir.chat.terminal import ChatTerminal, Panel
     from memdir.types import Answer, OpenQuestion
 
 _WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
@@ -39,6 +39,7 @@ class Slash:
     def __init__(self, chat: ChatTerminal) -> None:
         self._chat, self._host, self._screen, self._memory = chat, chat.host, chat.screen, chat.memory
         self.dreams: list[DreamTask] = []  # that the person asked for and that go on
+        self._watching: Panel | None = None
         self._agreed: set[str] = set()  # texts that came with the project and may be sent in this chat
 
     @property
@@ -227,7 +228,8 @@ class Slash:
             elif at <= len(chat.tasks):
                 chat.tasks[at - 1].stop()
 
-        chat.panel = Panel(lines, pick) if chat.panel is None else None
+        if chat.panel is None or chat.panel is self._watching:  # a question stays until it is answered
+            chat.panel = self._watching = None if chat.panel else Panel(lines, pick)
 
     async def do_recalled(self, _: str) -> None:
         """show what was recalled for the last message"""
