@@ -19,13 +19,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdir.transcript.conversation import Conversation, damage_of, resume
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.record import BOUNDARY
 from memdir.transcript.transcript import Transcript
+from memdir.transcript.tree import Damage, Tree
 
 NUL_RUNS = (200, 9_000, 143_000)  # as seen after power cuts
 HUGE_BYTES = 50_000_000
+
+
+def damage_of(path: str) -> Damage:
+    """What is wrong with the whole of a transcript; resume reads only as far back as it must."""
+    tree = Tree(path, with_sidechains=True)
+    for _ in tree.before(-1):
+        pass  # back to the beginning
+    return tree.damage
 
 
 @dataclass(frozen=True)

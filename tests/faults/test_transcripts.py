@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from evals.damage import damage_of
 
-from memdir.transcript.conversation import Conversation, damage_of, resume
+from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.sources.source import transcripts_in

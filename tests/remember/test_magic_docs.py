@@ -19,6 +19,7 @@ from memdir.model.budget import Spent
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, ScriptedModel, Step, Usage, calls, says
 from memdir.remember.magic_docs import MAX_DOCS, files_read
+from memdir.remember.session_state import SessionState
 from memdir.transcript.message import Message, ToolResult, ToolUse, user
 from tests.conftest import Events
 from tests.remember.doc_talk import BODY, CHANGED, DECIDED, DOC, HEAD, ByJob, Chat
@@ -463,6 +464,24 @@ async def test_what_is_said_while_memory_is_off_stays_out(chat: Callable[..., Ch
     await talk.session.toggle(is_on=True)
     await talk.says("Let us go on.")
     assert doc.read_text() == HEAD + BODY
+    await talk.memory.close()
+
+
+async def test_what_is_purged_while_a_model_writes_it_stays_out(
+    chat: Callable[..., Chat], doc: Path, events: Events
+) -> None:
+    """L2."""
+
+    def purged(_: Request) -> Reply:
+        SessionState.load("one", talk.memory.layout).leave_out(talk.messages)
+        return says("Ok.")
+
+    talk = chat(*writes(f"{HEAD}{BODY}\n{DECIDED}\n")[:2], purged, says("Nothing."))
+    await talk.reads(DOC)
+    await talk.says(DECIDED)
+    assert doc.read_text() == HEAD + BODY and ["purged" in one for one in skipped(events)] == [True]
+    await talk.says("Go on.")
+    assert DECIDED not in doc.read_text()
     await talk.memory.close()
 
 

@@ -19,10 +19,11 @@ from memdir.dream.dream import DreamReport
 from memdir.errors import MemoryNotFound, UsageError
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
+from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.purge import PurgeReport
 from memdir.remember.session_state import SessionState
 from memdir.store.history import Origin, tell_derived, tell_lines
-from memdir.store.log_lines import LogLine, append_lines, lines_in
+from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType, Topic
 from memdir.store.trust import Trust
@@ -30,7 +31,7 @@ from memdir.subagents.snapshots import take_snapshot
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from tests.conftest import Clock, Events, Ran
-from tests.remember.conftest import topic
+from tests.remember.conftest import Bench, topic
 from tests.test_nothing_forgotten_comes_back import Life
 
 Memdir = Callable[..., Ran]
@@ -491,6 +492,43 @@ def test_a_purged_page_is_not_learned_from_turns_that_wait_to_be(life: Life, kep
     assert "evil.example" not in life.told()
     memory.undo()
     assert not SessionState.load("tuesday", memory.layout).unheard
+
+
+@pytest.mark.parametrize("is_log", [False, True], ids=["memories", "a daily log"])
+async def test_what_is_purged_while_a_model_learns_from_it_is_not_kept_and_the_rest_is(
+    bench: Bench, is_log: bool
+) -> None:
+    """L2: the model had read it already."""
+    tabs = f"- {TABS}" if is_log else topic("Tabs", TABS)
+    path = os.path.join(bench.store.root, PATTERN if is_log else "tabs.md")
+
+    def purged(request: Request) -> Reply:
+        assert "90k" in str(request.messages)
+        SessionState.load(bench.session.id, bench.session.layout).leave_out(talk.messages[:2])
+        return says("Done.")
+
+    pay = f"- {TABS} My salary is 90k." if is_log else topic("Pay", "My salary is 90k a year.", "user")
+    first = calls(("Write", {"file_path": path.replace("tabs", "pay"), "content": pay}))
+    model = ScriptedModel([first, purged, calls(("Write", {"file_path": path, "content": tabs})), says("Done.")])
+    talk = bench.talk(model, is_log=is_log)
+    talk.says("My salary is 90k a year.")
+    talk.extraction.turn_ended(talk.says(f"From now on: {TABS}"))
+    await talk.extraction.drain()
+    told = "\n".join(one.read_text() for one in Path(bench.store.root).rglob("*.md"))
+    assert "90k" not in told and TABS in told and bench.session.extract_cursor == "m4"
+    assert "90k" not in str(model.requests[-1].messages), "and the model is asked without it"
+
+
+def test_what_is_saved_while_a_purge_looks_through_histories_goes_too(life: Life) -> None:
+    life.said("monday", FRIDAY)
+    wrote(life.memory.store, "deploys.md", topic("Deploys", FRIDAY), learned("monday"))
+
+    def saved(done: int, total: int) -> None:
+        if done == total - 1:
+            wrote(life.memory.store, "late.md", topic("Window", WINDOW), learned("monday"))
+
+    assert files(life.memory.purge("monday", on_progress=saved)) == {"project/deploys.md": 0, "project/late.md": 0}
+    assert life.memory.list() == []
 
 
 def test_what_is_purged_before_memdir_attends_to_a_session_stays_out_of_it(memory: MemDir) -> None:

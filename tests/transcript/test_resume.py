@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from evals.damage import damage_of
 from evals.damage import measure as measure_damage
 from evals.resume import measure as measure_resume
 
 from memdir.errors import DiskError, MemoryNotFound
-from memdir.transcript.conversation import INTERRUPTED, Conversation, damage_of, resume
+from memdir.transcript.conversation import INTERRUPTED, Conversation, resume
 from memdir.transcript.message import Message, Text, ToolUse, user
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn

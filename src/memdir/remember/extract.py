@@ -255,7 +255,8 @@ class Extraction:
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         if self.plan.is_log:
-            return await self._log(turn.of(said), new, dated, saved, LogDraft(self.plan.stores[0], judge))
+            draft = LogDraft(self.plan.stores[0], judge)
+            return await self._log(turn.of(said), new, dated, saved, draft) or await self.extract(turn)
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
@@ -265,6 +266,8 @@ class Extraction:
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         await asyncio.to_thread(workspace.drop_repeated)
         weighed = await asyncio.to_thread(weigh, workspace, judge)
+        if self.session.is_purged(said):  # while the model thought: it is asked again about the rest
+            return await self.extract(turn)
         written = []
         for base in workspace.bases():  # each history tells of its own
             paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
@@ -299,8 +302,8 @@ class Extraction:
         dated: Sequence[Message],
         saved: Sequence[str],
         draft: LogDraft,
-    ) -> Extracted | Skipped:
-        """The same, where what was learned goes into the log of the day (K4)."""
+    ) -> Extracted | Skipped | None:
+        """The same, where what was learned goes into the log of the day (K4); None where it has to be done anew."""
         root, cwd, now = draft.store.root, self.plan.cwd, self.clock()
         tools = Toolbox(draft.tools(), ToolContext(cwd, DiskFiles()))
         gate = LogGate(root, cwd, why_no_bash())
@@ -312,6 +315,8 @@ class Extraction:
             said = _moment_of(dated, {"": lineage}, turn.ended)
             return said if 0 < said <= now + LATE_SECONDS else now  # a clock that nobody believes tells no day
 
+        if self.session.is_purged(dated):
+            return None
         by = Origin("extract", session=self.session.id)
         written = await asyncio.to_thread(draft.write, moment, self.plan.zone, by)
         work = {**report.counts(), "log_lines": len(written), "refusals": report.run.refusals + len(draft.refused)}

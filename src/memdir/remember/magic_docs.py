@@ -191,6 +191,8 @@ class MagicDocs:
             draft, report = await self._drafted(doc, said)
             if not report.is_complete:
                 raise MemdirError(f"the model did not finish: {report.run.failure}")
+            if self.session.is_purged((*said.earlier, *said.new)):
+                raise MemdirError("what it was made of was purged meanwhile")
             try:
                 await self._kept(doc, draft, said, report)
                 return

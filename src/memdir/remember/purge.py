@@ -136,28 +136,29 @@ class Purge:
         self, source: str, chosen: Callable[[PurgedFile], bool], *, is_dry: bool, on_progress: OnProgress | None
     ) -> PurgeReport:
         """Find where all sentences come from, and take away what came from there."""
-        places, sides = self._origins()
-        trace_origins(sides, opener=self.opener, on_progress=on_progress)
-        known = {one for side in sides.values() for one in side.known}
+        places, known = self._traced(on_progress)
         found = named(source, known, self.conversations)
-        asked = asked_for(found, self.conversations, [store.root for store in self.stores.values()])
-        planned, held = plan_purge(places, asked, chosen)
         if not is_dry:  # first the conversation: whoever is killed here calls again
             leave_alone(found, self.conversations, self.layout)
+            places, _ = self._traced(None)  # with what was being learned from it until then
+        asked = asked_for(found, self.conversations, [store.root for store in self.stores.values()])
+        planned, held = plan_purge(places, asked, chosen)
+        if not is_dry:
             carry_out(planned, found, self.project)
         left = left_to_people(planned, found, self.layout, self.docs)
         return PurgeReport(found, tuple(one.told for one in planned), tuple(held), is_dry, tuple(left))
 
-    def _origins(self) -> tuple[Places, dict[str, FileOrigins]]:
-        """What every sentence comes from, by scope, and by the names that moves between them have."""
+    def _traced(self, on_progress: OnProgress | None) -> tuple[Places, set[tuple[str, str]]]:
+        """What every sentence comes from, by scope, and every source that there is."""
         places: Places = {}
-        sides: dict[str, FileOrigins] = {}
+        sides: dict[str, FileOrigins] = {}  # by the names that moves between them have
         for scope, store in self.stores.items():
             require_history(store)
             store.record_outside_changes()
             name = side_name("project" if scope == "team" else scope, self.layout)
             places[scope] = store, sides.setdefault(name, FileOrigins(store))
-        return places, sides
+        trace_origins(sides, opener=self.opener, on_progress=on_progress)
+        return places, {one for side in sides.values() for one in side.known}
 
 
 def plan_purge(

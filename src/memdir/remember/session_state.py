@@ -136,6 +136,11 @@ class SessionState:
             left.subtract(_lines(one) if one.id in self.unheard else ())
         return tuple(replace(one, is_off=True) if one.id in self.unheard else _without(one, left) for one in messages)
 
+    def is_purged(self, heard: Iterable[Message]) -> bool:
+        """Whether a person had some of what was heard left out since: what was made of it is not kept (L2)."""
+        self._hear_of_others()
+        return any(one.id in self.unheard and not one.is_off for one in heard)
+
     def count_failure(self, last: str) -> int:
         """The messages from the cursor to this one failed once more. Returns how often that makes in a row."""
         self.failures += 1

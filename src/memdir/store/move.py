@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from memdir.disk.lock import SHORT_WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
@@ -302,7 +301,7 @@ def _handed_over(
         entries = []
         for source, target in wanted.items():
             data, mtime_ns = texts[source], store.read_with_time(source)[1]
-            key = free_key(target.removesuffix(".md"), partial(_is_taken, change, data))
+            key = free_key(target.removesuffix(".md"), lambda one: change.read(one) not in (None, data))  # noqa: B023 - at once
             change.write(key, data, mtime_ns=mtime_ns)
             change.delete(source)
             moved[source], line = key, lines.get(source.removeprefix(back)) if verb == "unshare" else None
@@ -312,7 +311,3 @@ def _handed_over(
         gone = [source.removeprefix(back) for source in wanted]
         change.edit_index(lambda index: index.without(gone), key=back + INDEX_NAME)
     return moved
-
-
-def _is_taken(change: ChangeSet, data: bytes, key: str) -> bool:
-    return change.read(key) not in (None, data)

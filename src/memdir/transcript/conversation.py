@@ -88,14 +88,6 @@ def _opened(path: str, *, at: str = "", is_sidechain: bool = False) -> tuple[Tre
         raise disk_error(error, "read", path) from error
 
 
-def damage_of(path: str) -> Damage:
-    """What is wrong with the whole of a transcript; resume reads only as far back as it must."""
-    tree = Tree(path, with_sidechains=True)
-    for _ in tree.before(-1):
-        pass  # back to the beginning
-    return tree.damage
-
-
 def with_replacements(messages: Sequence[Message], replacements: Mapping[str, str]) -> Iterator[Message]:
     """The messages with the tool results that were replaced to save room; the same objects where nothing was."""
     for message in messages:
