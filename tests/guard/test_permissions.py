@@ -14,6 +14,7 @@ from memdir import open_memory
 from memdir.agent import Allow, Deny
 from memdir.agent.bash import why_no_bash
 from memdir.chat.host import ChatHost
+from memdir.guard.permissions import Answer, Permission
 from memdir.transcript import ToolUse
 from tests.chat.hosts import Person, host_of
 
@@ -238,6 +239,27 @@ def test_a_guard_refuses_and_a_warning_is_put_to_the_person(project: Path, memdi
     assert isinstance(blocked, Deny) and "threw away a week" in blocked.reason and person.asked == []
     assert isinstance(judged(host, "Write", file_path="uv.lock", content="x"), Allow)
     assert "made by the tool" in person.asked[0].rule and person.asked[0].choices == ("once", "no")
+
+
+async def test_what_needs_no_question_waits_for_none(project: Path) -> None:
+    """H1: a side question reads on while something is asked."""
+    (project / "a.py").write_text("x = 1\n", encoding="utf-8")
+    person, asked, answered = Person(), asyncio.Event(), asyncio.Event()
+
+    async def slowly(question: Permission) -> Answer:
+        asked.set()
+        await answered.wait()
+        return "session"
+
+    host = ChatHost(open_memory(project), ask=slowly, listen=person.told.append)
+    waiting = asyncio.create_task(host.gate(ToolUse("1", "Write", {"file_path": "b.py", "content": "y"})))
+    await asyncio.wait_for(asked.wait(), 30)
+    read = await asyncio.wait_for(host.gate(ToolUse("2", "Read", {"file_path": "a.py"})), 30)
+    gone = await asyncio.wait_for(host.gate(ToolUse("3", "Write", {"file_path": "\0", "content": "y"})), 30)
+    assert isinstance(read, Allow) and isinstance(gone, Deny) and not waiting.done()
+    later = asyncio.create_task(host.gate(ToolUse("4", "Write", {"file_path": "c.py", "content": "y"})))
+    answered.set()
+    assert isinstance(await waiting, Allow) and isinstance(await later, Allow), "one yes holds for both"
 
 
 def test_two_questions_never_stand_beside_each_other(project: Path) -> None:

@@ -83,13 +83,14 @@ class Permissions:
         rule = self._breached(call)
         if rule is not None and rule.action == "block":
             return Deny(rule.answer)
+        verdict = self._judge(call)
+        if isinstance(verdict, Deny) or (rule is None and isinstance(verdict, Allow)):
+            return verdict  # whatever is being asked: it waits for no answer
         async with self.in_turn:  # one question at a time; what was answered meanwhile counts
             verdict = self._judge(call)
-            if isinstance(verdict, Permission):
-                return await self._asked(verdict, rule)
             if rule is not None and isinstance(verdict, Allow):
-                return await self._asked(Permission(call, f"Use {call.name}", str(dict(call.input))), rule)
-            return verdict
+                verdict = Permission(call, f"Use {call.name}", str(dict(call.input)))
+            return await self._asked(verdict, rule) if isinstance(verdict, Permission) else verdict
 
     def _judge(self, call: ToolUse) -> Allow | Deny | Permission:
         if self._is_hidden(call):
@@ -204,9 +205,8 @@ class Permissions:
 
     def _path(self, call: ToolUse) -> str:
         """The file or folder that a call names; a pattern of Glob may name its own."""
-        named = str(
-            call.input.get("path") or "." if call.name in ("Grep", "Glob") else call.input.get("file_path") or ""
-        )
+        name, default = ("path", ".") if call.name in ("Grep", "Glob") else ("file_path", "")
+        named = str(call.input.get(name) or default)
         pattern = str(call.input.get("pattern", "")) if call.name == "Glob" else ""
         fixed = re.split(r"[*?\[{]", pattern)[0] if pattern.startswith("/") else ""
         return os.path.join(self.root, os.path.dirname(fixed) if fixed else named)
