@@ -151,6 +151,7 @@ def test_a_program_that_reads_lines_is_told_in_one_of_them_whatever_goes_wrong(
         (["--allow", "comands"], "Did you mean commands?"),
         (["--allow", "edit"], "Did you mean edits?"),
         (["--continue", "--resume", "abcd"], "not allowed with"),
+        (["--resume"], "--resume needs a session here"),
         (["--bare", "--continue"], "without memory there is no conversation to go on with"),
     ],
 )

@@ -28,6 +28,8 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
     text = sys.stdin.buffer.read(MAX_INPUT_BYTES).decode("utf-8", "replace") if options.text == "-" else options.text
     if not text.strip():
         raise UsageError("there is nothing to answer", remedy='memdir chat -p "some words", or - for standard input')
+    if options.resume == "":
+        raise UsageError("--resume needs a session here", remedy="`memdir sessions` lists them; or take --continue")
     end, session_id = asyncio.run(_turn(memory, text, options))
     if options.json:
         _line({"type": "end", **_plain(end), "session": session_id})
