@@ -3,18 +3,22 @@ at every moment of a turn, the default run at some."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memdir import open_memory
+from memdir.errors import UsageError
 from tests.chat.hosts import KEY, Person, chosen, host_of, is_fork, opened, script
+from tests.conftest import Ran
 from tests.model.providers import ANTHROPIC, PROVIDERS, RESPONSES, Provider
 from tests.provider_server import Hang, ProviderServer, calls, says
 
@@ -168,3 +172,27 @@ def test_killed_for_real_in_the_middle_of_a_reply_it_is_answered_on_resume(proje
         asked = [one.body for one in server.requests if not is_fork(one.body)]
         assert str(asked[-1]["messages"]).count("Are you there?") == 1
     assert open_memory(project).sessions()[0].title == "Are you there?"
+
+
+async def test_a_conversation_that_goes_on_in_another_window_is_not_gone_on_with_beside_it(
+    project: Path, memdir: Callable[..., Ran]
+) -> None:
+    """J1: what the one said would be a branch that the other's next resume does not see."""
+    async with host_of(open_memory(project)) as first:
+        await first.say("Which way is north?")
+        name = first.session.id
+    async with host_of(open_memory(project), session_id=name) as first:  # and has said nothing yet
+        with pytest.raises(UsageError, match="another window"):
+            host_of(open_memory(project), session_id=name)
+        async with host_of(open_memory(project)) as second:
+            await second.say("Something else.")
+            own = second.session.id
+            with pytest.raises(UsageError, match="another window"):
+                await second.resume(name)
+            assert second.session.id == own and (await second.say("Go on.")).ending == "done"
+        ran = await asyncio.to_thread(memdir, "chat", "-p", "And south?", "--resume", name)
+        assert (ran.code, ran.out) == (2, "") and f"memdir fork {name}" in ran.err
+        await first.say("And west?")
+    async with host_of(open_memory(project), session_id=name) as again:
+        said = [one.text for one in again.conversation.messages if one.role == "user" and not one.is_meta]
+    assert said == ["Which way is north?", "And west?"]

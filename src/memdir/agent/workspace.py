@@ -188,11 +188,10 @@ class Workspace:
         earlier = self.drafts.get(draft.store.path_of(known)) if known else None
         if earlier is None or earlier.after is None or is_another(Topic(earlier.after), topic):
             stem = draft.key[: draft.key.rfind("/") + 1] + file_stem(topic.name, str(topic.kind or ""))
-            known = self._apart[draft.path] = free_key(stem, lambda key: self._is_taken(draft.store.path_of(key)))
+            named = draft.store.path_of
+            known = free_key(stem, lambda key: os.path.lexists(named(key)) or self.is_draft(named(key)))
+            self._apart[draft.path] = known
         return known
-
-    def _is_taken(self, path: str) -> bool:
-        return os.path.lexists(path) or self.is_draft(path)
 
     def keep_lines(self) -> None:
         """Give every changed memory back what it lost, unless another draft says it now."""

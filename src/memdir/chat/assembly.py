@@ -32,8 +32,7 @@ class Assembly:
         self._context = None
 
     def request(self, tools: tuple[ToolSpec, ...], messages: Sequence[Message]) -> Request:
-        section = self._session.prompt()
-        system = [SystemBlock(text, ends_prefix=True) for text in (self._fixed, section) if text]
+        system = [SystemBlock(text, ends_prefix=True) for text in (self._fixed, self._session.prompt()) if text]
         return Request(
             self._memory.model_name,
             tuple(system),

@@ -6,6 +6,7 @@ It loads as little as it can before a person sees a prompt: host and model come 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -64,13 +65,13 @@ class Chat:
 
             return answer_once(memory, options)
         try:
-            from memdir.chat.terminal import converse
+            from memdir.chat.terminal import ChatTerminal
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in ("prompt_toolkit", "rich"):
                 raise
             remedy = "Install it: pip install 'memdir[chat]'; `memdir chat -p` works without"
             raise MemdirError("the extra `chat` of memdir is not installed", remedy=remedy) from None
-        return converse(memory, options, opened)
+        return asyncio.run(ChatTerminal(memory, options, opened).run())
 
 
 def model_settings(name: str) -> list[str]:

@@ -32,7 +32,7 @@ from memdir.agent import (
     run_fork,
 )
 from memdir.chat.assembly import Assembly
-from memdir.errors import MemdirError, ModelError
+from memdir.errors import MemdirError, ModelError, UsageError
 from memdir.events import tell
 from memdir.guard.held import held_guards
 from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
@@ -119,10 +119,13 @@ class ChatHost:
         self._open(self.options.session_id or new_session_id(memory.clock()))
 
     def _open(self, session_id: str) -> None:
-        is_learning = self.options.is_learning
-        self.session: Session = self.memory.session(
-            session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=is_learning
+        session = self.memory.session(
+            session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=self.options.is_learning
         )
+        if not session.transcript.is_free():  # what one of the two says the other one's next request would not hold
+            remedy = f"Leave it there, or go on with a copy: memdir fork {session_id}"
+            raise UsageError("this conversation goes on in another window", remedy=remedy)
+        self.session: Session = session
         self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
         self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
         context = ToolContext(self.memory.layout.work_tree, self.session.files)
@@ -296,8 +299,8 @@ class ChatHost:
     def _hint(self, content: str) -> None:
         """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
         thing."""
-        is_learning = self.session.is_on and self.options.is_learning
-        if is_learning and not self._has_hinted and _MAGIC_DOC.match(content) and not self.memory.places.keeps_docs:
+        is_new = self.session.is_learning and not self._has_hinted and not self.memory.places.keeps_docs
+        if is_new and _MAGIC_DOC.match(content):
             self._has_hinted = True
             self._emit("notice", text=MAGIC_DOC_HINT)
 
@@ -321,8 +324,7 @@ class ChatHost:
 
     def _failed(self, error: MemdirError) -> TurnEnd:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-        is_waiting = self.is_waiting
-        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=is_waiting)
+        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=self.is_waiting)
         return TurnEnd("failed", "".join(self._pieces), failure=error)
 
     def _join(self, pending: Prefetch) -> None:
@@ -347,9 +349,8 @@ class ChatHost:
         messages = self.conversation.messages
         is_calling = bool(messages and messages[-1].tool_uses)
         now = self.assembly.request(self.tools.specs, messages[:-1] if is_calling else messages)
-        before = self._answered
-        is_prefix = before is not None and now.messages[: len(before.messages)] == before.messages
-        parent = before if before is not None and is_prefix else now
+        before = self._answered or now
+        parent = before if now.messages[: len(before.messages)] == before.messages else now
         told = load_prompt("chat/aside.md").render(question=question)
         job = Job(told, MAX_ASIDE_STEPS, typed=self.assembly.job(question))
         hands = ForkTools(await self.model(), self.tools.forked(self.session.files), _reading_only(self.gate))
@@ -394,11 +395,11 @@ class ChatHost:
         self.conversation.answer_open_calls()
 
     def _change_to(self, session_id: str) -> None:
-        self.stop()
         left = self.session
+        self._open(session_id)
+        self.stop()
         self._closing[left.id] = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
         self._closing[left.id].add_done_callback(lambda _: self._closing.pop(left.id, None))
-        self._open(session_id)
 
     async def toggle_memory(self, *, is_on: bool) -> bool:
         """Switch memory off for this conversation, or on again (S5)."""

@@ -7,7 +7,7 @@ import difflib
 import shlex
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles
@@ -18,7 +18,7 @@ from memdir.guard.permissions import diff_of
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
-    from memdir.chat.terminal import ChatTerminal, Panel
+    from memdir.chat.terminal import ChatTerminal
     from memdir.types import Answer, OpenQuestion
 
 _WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
@@ -39,7 +39,6 @@ class Slash:
     def __init__(self, chat: ChatTerminal) -> None:
         self._chat, self._host, self._screen, self._memory = chat, chat.host, chat.screen, chat.memory
         self.dreams: list[DreamTask] = []  # that the person asked for and that go on
-        self._watching: Panel | None = None
         self._agreed: set[str] = set()  # texts that came with the project and may be sent in this chat
 
     @property
@@ -213,23 +212,7 @@ class Slash:
 
     async def do_tasks(self, _: str) -> None:
         """watch what runs behind the conversation, and stop it"""
-        from memdir.chat.terminal import Panel
-
-        chat = self._chat
-
-        def lines() -> Sequence[tuple[str, str]]:
-            told = [("", f"  {at}  {_in_words(task)}") for at, task in enumerate(chat.tasks, 1)]
-            head = "Background work: a digit stops it, Esc closes" if told else "Nothing runs in the background (Esc)"
-            return [("class:ask", head), *told]
-
-        def pick(at: int | None) -> None:
-            if at is None:
-                chat.panel = None
-            elif at <= len(chat.tasks):
-                chat.tasks[at - 1].stop()
-
-        if chat.panel is None or chat.panel is self._watching:  # a question stays until it is answered
-            chat.panel = self._watching = None if chat.panel else Panel(lines, pick)
+        self._chat.watch()
 
     async def do_recalled(self, _: str) -> None:
         """show what was recalled for the last message"""
@@ -257,8 +240,9 @@ class Slash:
         """take back the last change of memories that this conversation made"""
         store, commit = await asyncio.to_thread(self._host.session.last_change)
         await asyncio.to_thread(self._memory.undo, commit.id, scope=store.scope)
-        told = f"Taken back: {commit.subject}  (`memdir log --scope {store.scope}` shows it)"
-        self._screen.notice(told, style="green")
+        self._screen.notice(
+            f"Taken back: {commit.subject}  (`memdir log --scope {store.scope}` shows it)", style="green"
+        )
 
     async def do_exit(self, _: str) -> None:
         """leave (Ctrl-D)"""
@@ -282,12 +266,6 @@ def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
 def _named(text: str) -> tuple[str, str]:
     name, _, words = text[1:].partition(" ")
     return name, words.strip()
-
-
-def _in_words(task: BackgroundTask) -> str:
-    turns, files, words = task.progress.turns, len(task.progress.files), task.progress.words[-60:]
-    parts = (f"turn {turns}" if turns else "", f"{files} files" if files else "", f"“{words}”" if words else "")
-    return " · ".join(filter(None, (task.name, task.phase, *parts)))
 
 
 def _words_of(text: str) -> list[str]:

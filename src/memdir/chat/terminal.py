@@ -69,11 +69,6 @@ class Panel:
     pick: Callable[[int | None], None]
 
 
-def converse(memory: MemDir, options: argparse.Namespace, reopen: Callable[[], MemDir]) -> int:
-    """Talk until the person leaves."""
-    return asyncio.run(ChatTerminal(memory, options, reopen).run())
-
-
 class ChatTerminal:
     """One chat of one person at one terminal."""
 
@@ -84,6 +79,7 @@ class ChatTerminal:
         self.commands: Slash
         self.calls: list[tuple[str, str]] = []  # each call of a tool in a line, and what it told
         self.panel: Panel | None = None
+        self._watching: Panel | None = None
         self._blocks = Blocks()
         self._running: dict[str, str] = {}
         self._began = self._last_heard = self._last_typed = self._asked_to_leave = 0.0
@@ -130,6 +126,7 @@ class ChatTerminal:
     # The life of a chat
 
     async def run(self) -> int:
+        """Talk until the person leaves."""
         with patch_stdout(raw=True):
             self._session.app.after_render += self._first_render
             while not self._is_leaving:
@@ -337,6 +334,22 @@ class ChatTerminal:
         """What runs behind the conversation."""
         return (*self.host.session.tasks, *self.commands.tasks) if self._is_ready else ()
 
+    def watch(self) -> None:
+        """Open the list of what runs behind the conversation, or close it; a question stays until it is answered."""
+        if self.panel is None or self.panel is self._watching:
+            self.panel = self._watching = None if self.panel else Panel(self._told_tasks, self._pick_task)
+
+    def _told_tasks(self) -> Sequence[tuple[str, str]]:
+        told = [("", f"  {at}  {_in_words(task)}") for at, task in enumerate(self.tasks, 1)]
+        head = "Background work: a digit stops it, Esc closes" if told else "Nothing runs in the background (Esc)"
+        return [("class:ask", head), *told]
+
+    def _pick_task(self, at: int | None) -> None:
+        if at is None:
+            self.panel = None
+        elif at <= len(self.tasks):
+            self.tasks[at - 1].stop()
+
     # Questions
 
     async def choose(self, title: str, choices: Sequence[str]) -> int | None:
@@ -517,3 +530,9 @@ class ChatTerminal:
         name = f"[pasted text {len(self._pastes) + 1}: {lines:,} lines]"
         self._pastes[name] = text
         event.current_buffer.insert_text(name)
+
+
+def _in_words(task: BackgroundTask) -> str:
+    turns, files, words = task.progress.turns, len(task.progress.files), task.progress.words[-60:]
+    parts = (f"turn {turns}" if turns else "", f"{files} files" if files else "", f"“{words}”" if words else "")
+    return " · ".join(filter(None, (task.name, task.phase, *parts)))

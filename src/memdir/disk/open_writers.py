@@ -80,3 +80,9 @@ def left_alone(path: str) -> Iterator[bool]:
         yield _take_whole(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_shared(descriptor: int) -> bool:
+    """Whether somebody else is known to write the file too. If not, we are from now on."""
+    is_marked = sys.platform != "win32" and mark_writing(descriptor)
+    return is_marked and not (_take_whole(descriptor) and mark_writing(descriptor))

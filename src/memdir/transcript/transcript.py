@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
-from memdir.disk.open_writers import mark_writing
+from memdir.disk.open_writers import is_shared, mark_writing
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, require_plain
 from memdir.transcript.message import Message
 from memdir.transcript.record import encode, message_fields
@@ -106,6 +106,13 @@ class Transcript:
     def moment(self) -> str:
         """The time as it stands in a record, to the millisecond."""
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def is_free(self) -> bool:
+        """Whether nobody else is known to write it. Where there is such a file, we are from now on."""
+        is_free = not os.path.exists(self.path) or not is_shared(self._open())
+        if not is_free:
+            self.close()
+        return is_free
 
     def close(self) -> None:
         if self._descriptor is not None:

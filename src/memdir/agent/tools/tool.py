@@ -119,7 +119,7 @@ class Toolbox:
             return Outcome(str(error), is_error=True)
         except Exception as error:  # noqa: BLE001 - tools are a host's own code: one that breaks must not end the run
             return Outcome(f"{use.name} failed: {type(error).__name__}: {_words_of(error)}", is_error=True)
-        if isinstance(outcome, Outcome) and _is_text(outcome.content):
+        if isinstance(outcome, Outcome) and isinstance(outcome.content, str):
             return outcome
         return Outcome(f"{use.name} failed: it gave no text but {type(outcome).__name__}", is_error=True)
 
@@ -191,10 +191,6 @@ def _fault_of_value(value: Json, schema: Json) -> str:
     if isinstance(minimum, int | float) and isinstance(value, int | float) and value < minimum:
         return f"must be at least {minimum}"
     return ""
-
-
-def _is_text(content: object) -> bool:
-    return isinstance(content, str)
 
 
 def _words_of(error: Exception) -> str:
