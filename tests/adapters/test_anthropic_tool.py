@@ -161,6 +161,13 @@ def test_a_rename_keeps_text_index_and_history(memory: MemDir, tool: MemoryTool)
     assert memory.get("rules/testing.md").topic.data == before
 
 
+def test_a_memory_is_as_old_as_before_under_its_new_name(memory: MemDir, tool: MemoryTool) -> None:
+    does(tool, "create", path="/memories/a.md", file_text=RULE)
+    os.utime(memory.get("a.md").path, (1e9, 1e9))
+    does(tool, "rename", old_path="/memories/a.md", new_path="/memories/b.md")
+    assert memory.get("b.md").mtime == 1e9
+
+
 def test_a_deleted_folder_comes_back_whole(memory: MemDir, tool: MemoryTool) -> None:
     for name in ("one", "two"):
         does(tool, "create", path=f"/memories/old/{name}.md", file_text=f"The {name} way of doing things.")
@@ -236,6 +243,7 @@ def test_a_guard_is_a_person_s_to_set_and_to_take_away(memory: MemDir, tool: Mem
     guarded_topic = memory.get(key).topic.with_field("guard", "block shell(rm)")
     save_memory(memory.store, key, guarded_topic.data, origin=Origin("cli", trust="user"))
     assert "guard" in refusal(tool, "delete", path=f"/memories/{key}")
+    assert "guard" in refusal(tool, "rename", old_path=f"/memories/{key}", new_path="/memories/free.md")
     does(tool, "str_replace", path=f"/memories/{key}", old_str="a branch", new_str="any branch")
     assert memory.guards.of(memory.get(key).topic, key) is not None
 

@@ -98,9 +98,6 @@ class _Commands:
     def delete(self, path: str) -> str:
         store = self._store()
         keys = self._keys_at(store, path)
-        for key in keys:
-            if guard_of(Topic(_read(store, key)), key=key, scope=store.scope):
-                raise BadMemoryFile(f"{_shown(key)} stays: the user set a guard on it")
         with store.changing(self._origin, f"forget {', '.join(keys)}") as change:
             for key in keys:
                 change.delete(key)
@@ -116,9 +113,9 @@ class _Commands:
             for key, place in moves.items():
                 if store.read_bytes(place) is not None:
                     raise BadMemoryFile(f"{_shown(place)} exists already", remedy="Choose another name")
-                data = _read(store, key)
-                change.write(place, data, base=b"", allow_secret=True)  # what stood there before is not judged again
-                change.put_entry(place, Topic(data))
+                memory = store.read(key)
+                change.put_back(place, memory.topic.data, mtime_ns=memory.mtime_ns)  # neither judged again nor newer
+                change.put_entry(place, memory.topic)
                 change.delete(key)
                 change.drop_entry(key)
         return f"Renamed to {', '.join(map(_shown, moves.values()))}"
@@ -143,22 +140,24 @@ class _Commands:
         return f" ({told})" if told else ""
 
     def _keys_at(self, store: MemoryStore, path: str) -> list[str]:
-        """The file, or all files below the folder, that a path names; pinned ones and the team's stay."""
+        """The file, or all below the folder, that a path names; the team's, pinned and guarded ones stay."""
         key = _key(path)
         if not key:
             raise BadMemoryFile(f"{ROOT} itself stays", remedy="Name a file or a folder below it")
         if is_index(key):
             raise BadMemoryFile(f"{_shown(key)} is the index, which keeps itself in step with the files")
         known = [header.key for header in store.scan(limit=None).headers]
-        found = [one for one in known if one in (key, key + ".md")] or [
-            one for one in known if one.startswith(key + "/")
-        ]
+        below = [one for one in known if one.startswith(key + "/")]
+        found = [one for one in known if one in (key, key + ".md")] or below
         if not found:
             raise _missing(key)
         for one in found:
             _refuse_team(one)
-            if Topic(store.read_bytes(one) or b"").is_pinned:
+            topic = Topic(store.read_bytes(one) or b"")
+            if topic.is_pinned:
                 raise BadMemoryFile(f"{_shown(one)} is pinned by a person and stays where it is")
+            if guard_of(topic, key=one, scope=store.scope):  # which holds where the user set it
+                raise BadMemoryFile(f"{_shown(one)} stays where it is: the user set a guard on it")
         return found
 
     def _listing(self, store: MemoryStore, folder: str) -> str:

@@ -47,8 +47,6 @@ class Attach:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         _add_agents(parser)
-        parser.add_argument("--yes", "-y", action="store_true", help="write without asking")
-        parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
         parser.add_argument("--status", action="store_true", help="what is attached, and whether it works")
         parser.add_argument(
             "--own-memory",
@@ -106,8 +104,6 @@ class Detach:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         _add_agents(parser)
-        parser.add_argument("--yes", "-y", action="store_true", help="write without asking")
-        parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         known = all_agents(context.environment)
@@ -201,6 +197,8 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "agents", nargs="*", metavar="AGENT", help="claude, codex, gemini, qwen, opencode (default: all)"
     )
+    parser.add_argument("--yes", "-y", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
 
 
 def _chosen(names: Sequence[str], known: dict[str, Agent]) -> list[Agent]:
