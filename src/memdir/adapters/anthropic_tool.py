@@ -19,13 +19,14 @@ from memdir.agent.tools.file_tools import as_in_file, numbered
 from memdir.agent.workspace import Workspace, keeps_pinned
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
+from memdir.prompts.door import quoted, shown
 from memdir.prompts.listing import index_of, manifest, more_than_listed
 from memdir.store.form import without_fence
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
 from memdir.store.topic import Topic, guess_type
-from memdir.store.trust import is_of_team
+from memdir.store.trust import doubt_of, is_of_team
 from memdir.text.naming import describe, first_words, titled
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class _Commands:
         if data is None:
             return self._listing(store, key)
         text, sign, place = numbered(data, _window(lines)).rpartition("read on with offset ")
-        return f"{text}read on with view_range [{place}, -1]" if sign and place.isdecimal() else text + sign + place
+        text += f"read on with view_range [{place}, -1]" if sign and place.isdecimal() else sign + place
+        doubt = doubt_of(Topic(data), key)
+        return f"{doubt}\n{quoted(text)}" if doubt else shown(text)
 
     def create(self, path: str, text: str) -> str:
         store, key = self._store(), _file_key(path)

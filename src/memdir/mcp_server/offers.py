@@ -220,8 +220,8 @@ class MemoryOffers:
                 text = index_of(store)
             else:
                 topic = store.read(key).topic
-                body = topic.data.decode("utf-8", "replace")
-                text = f"{doubt_of(topic)}\n{quoted(body)}" if doubt_of(topic) else shown(body)
+                body, doubt = topic.data.decode("utf-8", "replace"), doubt_of(topic, key)
+                text = f"{doubt}\n{quoted(body)}" if doubt else shown(body)
         except MemoryNotFound:
             raise RpcError(NO_RESOURCE, f"there is no memory {key[:200]!r}", {"uri": uri[:200]}) from None
         except MemdirError as error:

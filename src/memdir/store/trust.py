@@ -68,9 +68,9 @@ def low_source(memory: Topic | Header) -> str:
     return _FROM.get(_mark_of(memory) or "", "an unknown source") if marked_trust(memory).is_low else ""
 
 
-def doubt_of(memory: Topic | Header) -> str:
+def doubt_of(memory: Topic | Header, key: str = "") -> str:
     """What stands in the place of a description that nobody here vouched for; empty for one that somebody did."""
-    source = low_source(memory)
+    source = "the team" if is_of_team("", key) else low_source(memory)
     return f"(from {source}, not verified)" if source else ""
 
 
