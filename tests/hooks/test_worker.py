@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import memdir as memdir_package
 from memdir.disk.lock import locked
 from memdir.dream.dream import DreamTask
 from memdir.dream.gates import sessions_since
@@ -575,3 +578,45 @@ def test_what_a_worker_saved_that_was_killed_before_it_noted_it_is_told_once(
     assert told(agent) == ""
     work(agent)
     assert told(agent) == "" and queue.is_empty()
+
+
+def test_a_turn_that_ended_waits_for_the_worker_before_anybody_looks_at_a_long_history(
+    make_agent: MakeAgent, layout: Layout, tmp_path: Path, memories: Memories, memdir: Callable[..., Ran]
+) -> None:
+    """X10: Qwen's user is told at the end of a turn what was saved, and a hook has five seconds."""
+    agent, slow, git = make_agent("qwen"), tmp_path / "slow", shutil.which("git")
+    memdir("remember", "Lunch is at noon")
+    turn(agent, layout, RULE)
+    queue = WorkQueue(layout)
+    assert queue.take(agent.transcript.stem)
+    queue.done(agent.transcript.stem)
+    queue.tell(agent.transcript.stem, ["lunch.md"])
+    slow.mkdir()
+    (slow / "git").write_text(f'#!/bin/sh\n[ -e {slow}/on ] && sleep 8\nexec {git} "$@"\n')
+    (slow / "git").chmod(0o755)
+    (slow / "on").touch()
+    agent.environment["PATH"] = f"{slow}:{agent.environment['PATH']}"
+    with locked(queue.lock):  # no worker takes it up meanwhile
+        assert answer(agent.stop()) == {}
+        assert queue.waiting() == [agent.transcript.stem]
+    (slow / "on").unlink()
+    work(agent)
+    assert any("mock" in name for name in memories())
+
+
+def test_what_was_saved_is_told_later_where_a_prompt_was_not_answered(
+    agent: Agent, layout: Layout, memories: Memories, tmp_path: Path
+) -> None:
+    """X9: it is told once, so it must not go down with something else."""
+    turn(agent, layout, RULE)
+    work(agent)
+    [name] = memories()
+    package = tmp_path / "half" / "memdir"
+    shutil.copytree(Path(memdir_package.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "recall" / "selection.py").write_text("def half(:\n")
+    half = [sys.executable, "-m", "memdir.cli.entry", "hook", "claude", "UserPromptSubmit"]
+    given = json.dumps({**agent.fields("prompt"), "prompt": "Please go on with the next step."})
+    environment = {**agent.environment, "PYTHONPATH": str(tmp_path / "half")}
+    done = subprocess.run(half, input=given, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert told(agent) == f"Memory saved: {name} (`memdir undo`)"

@@ -29,7 +29,12 @@ PAUSE_SECONDS = 0.05
 _TOLD = ("pid", "upSeconds", "idleSeconds", "endsAfterIdleSeconds", "memoryBytes", "stores")  # by a daemon of itself
 
 
-class DaemonStatus:
+class _WithoutOptions:
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+
+class DaemonStatus(_WithoutOptions):
     """Show whether the daemon runs that keeps the sentence model ready for the hooks of coding agents.
 
     A session start brings it up where the extra `minilm` is installed, and it ends by itself when nobody asked for 15
@@ -37,21 +42,15 @@ class DaemonStatus:
 
     EXAMPLES = ("memdir daemon status", "memdir daemon status --json")
 
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        pass
-
     def run(self, options: argparse.Namespace, context: Any) -> int:
         return _show(options, context, ask(DaemonPlace.of(context.memory), {"do": "status"}, seconds=ANSWER_SECONDS))
 
 
-class DaemonStart:
+class DaemonStart(_WithoutOptions):
     """Bring up the daemon that keeps the sentence model ready, and wait until it answers; nothing happens where one
     runs. Hooks do this by themselves when a session starts."""
 
     EXAMPLES = ("memdir daemon start", "memdir daemon start --json")
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        pass
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if os.name == "nt" or not has_sentence_model():
@@ -71,14 +70,11 @@ class DaemonStart:
         return _show(options, context, answer)
 
 
-class DaemonStop:
+class DaemonStop(_WithoutOptions):
     """End the daemon that keeps the sentence model, if it runs; one that does not answer any more is killed. The next
     session of a coding agent brings up another, unless `recall.encoder` is `words`."""
 
     EXAMPLES = ("memdir daemon stop", "memdir config set recall.encoder words   # and none comes any more")
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        pass
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         was_running = stop(DaemonPlace.of(context.memory))

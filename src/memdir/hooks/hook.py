@@ -254,10 +254,10 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
 def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     """The memories that help with what the user says, each once a session; nothing when none clearly does (R1)."""
     _attend(memory, call)
-    from memdir.hooks.prompt_recall import recalled
+    from memdir.hooks.prompt_recall import cut_to_fit, recalled
 
-    saved = _saved(memory, call)
-    answer = HookAnswer(recalled(memory, call, lambda text: fits(call, HookAnswer(text, saved))), saved)
+    found, saved = recalled(memory, call), _saved(memory, call)  # that last: it is told once
+    answer = HookAnswer(cut_to_fit(found, lambda text: fits(call, HookAnswer(text, saved))), saved)
     return _begun_late(memory, call, answer) if call.host == "gemini" else answer
 
 
@@ -292,10 +292,9 @@ def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
     from memdir.hooks.work_queue import WorkQueue
 
     _attend(memory, call)
-    saved = _saved(memory, call)
     WorkQueue(memory.layout).add(call.session)
     detach("hook", "--work", memory.layout.work_tree)
-    return HookAnswer(message=saved)
+    return HookAnswer(message=_saved(memory, call))  # a long history may take all the time that there is
 
 
 def _compact(memory: MemDir, call: HookCall) -> HookAnswer:

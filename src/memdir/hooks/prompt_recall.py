@@ -27,7 +27,7 @@ _RECALLING = ("qwen",)  # hosts that show the memories of their own directory th
 CUT = "\n… [cut here: `memdir recall` shows all of it]"  # where the host would cut it without a word
 
 
-def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str:
+def recalled(memory: MemDir, call: HookCall) -> str:
     """The memories for a prompt as one text; empty when none clearly helps. A host says a prompt again without words,
     and its own commands are no questions."""
     text = _asked(call)
@@ -47,8 +47,12 @@ def recalled(memory: MemDir, call: HookCall, fits: Callable[[str], bool]) -> str
         return ""
     from memdir.recall.inject import untagged
 
-    found = "\n\n".join(map(untagged, texts))
-    if fits(found):
+    return "\n\n".join(map(untagged, texts))
+
+
+def cut_to_fit(found: str, fits: Callable[[str], bool]) -> str:
+    """As much of it as fits, with word of the rest."""
+    if not found or fits(found):
         return found
     while not fits(found + CUT):
         found = found[: len(found) * 9 // 10]
