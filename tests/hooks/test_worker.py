@@ -620,3 +620,13 @@ def test_what_was_saved_is_told_later_where_a_prompt_was_not_answered(
     done = subprocess.run(half, input=given, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (0, "")
     assert told(agent) == f"Memory saved: {name} (`memdir undo`)"
+
+
+def test_a_thousand_saved_memories_are_told_and_not_kept_for_ever(agent: Agent, layout: Layout) -> None:
+    """X9: after many sessions at once, as when past ones are learned from."""
+    turn(agent, layout, RULE)
+    work(agent)
+    saved = Path(layout.attached) / "saved"
+    saved.write_text(saved.read_text() + f"{int(time.time())} {'s' * 36} {'feedback_name' * 5}.md\n" * 1000)
+    assert told(agent).startswith("Memory saved: ")
+    assert not saved.exists() and told(agent) == ""

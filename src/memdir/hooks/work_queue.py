@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memdir.store.store import MemoryStore
 
 MAX_TRIES = 3  # to learn from a turn; what ends the worker as often as that is passed over
-MAX_TOLD_BYTES = 64 << 10  # of what was saved and not told yet
+MAX_TOLD_BYTES = 8 << 20  # of what was saved and not told yet: of more nobody is told
 MAX_KNOWN = 500  # changes that somebody was told of: those that a worker may still be about to note
 
 
@@ -97,8 +97,7 @@ class WorkQueue:
                 changes = {one[0]: one[1:] for store in stores for one in _saved_in(store, marks)}
                 new = {change: told for change, told in changes.items() if change not in known}
                 write_bytes_atomic(self._known, " ".join([*known, *new][-MAX_KNOWN:]).encode())
-                if text:
-                    delete_file(self._saved)
+                delete_file(self._saved)
         except (LockBusy, DiskError):
             return []
         if any(store.history.is_readable for store in stores):
