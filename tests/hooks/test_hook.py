@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import memdir
+from memdir.disk.lock import locked
 from memdir.hooks.hook import EVENTS, MAX_ANSWER, MAX_SECONDS
 from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Layout
@@ -372,3 +373,27 @@ def test_only_a_transcript_of_the_agent_s_own_is_read(
     WorkQueue(layout).add(agent.transcript.stem)
     subprocess.run([agent.command, "hook", "--work", str(agent.project)], env=agent.environment, check=True)
     assert memories() == []
+
+
+@pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
+def test_a_session_is_of_the_project_that_it_was_started_in_wherever_its_shell_goes(
+    agent: Agent, layout: Layout, tmp_path: Path, memories: Memories, memdir: Callable[..., Ran], *, is_on: bool
+) -> None:
+    """S3, S5: Claude Code tells at each event the folder that a `cd` left it in, and beside it where it was started."""
+    if not is_on:
+        memdir("attach", "--not-here")
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    agent.environment["CLAUDE_PROJECT_DIR"] = str(agent.project)
+    agent.start()
+    agent.prompt(RULE)
+    agent.say(RULE)
+    with locked(WorkQueue(layout).lock):
+        agent.hook("stop", cwd=str(other), stop_hook_active=False)
+        agent.hook("SessionEnd", cwd=str(other), reason="exit")
+        assert WorkQueue(layout).waiting() == ([agent.session] if is_on else [])
+    there = Layout(layout.home, str(other))
+    assert not Path(there.project_home).exists()
+    codex = Agent("codex", agent.home, other, agent.command, "c-1", agent.environment)
+    codex.prompt("Which port does the staging database listen on?")
+    assert Path(there.attended(codex.transcript.stem)).exists(), "another agent may inherit that variable"

@@ -145,11 +145,15 @@ def _call(host: str, name: str, data: bytes) -> HookCall:
 
 
 def _answered(call: HookCall) -> tuple[MemDir, str]:
-    """The memory of the project that a call is about, and what its host gets."""
+    """The memory of the project that a call is about, and what its host gets. A session belongs to the project that it
+    was started in: Claude Code's `cwd` goes wherever its shell goes."""
     from memdir.memdir import open_memory
+    from memdir.settings import Environment
 
-    folder = call.text("cwd")
-    memory = open_memory(folder if os.path.isdir(folder) else ".", flags=_FLAGS, source="hook")
+    environment = Environment.read()
+    told = (environment.claude_project if call.host == "claude" else "", call.text("cwd"))
+    folder = next(filter(os.path.isdir, told), ".")
+    memory = open_memory(folder, environment=environment, flags=_FLAGS, source="hook")
     is_on = memory.settings.enabled
     if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
         from memdir.transcript.attended import note_switch

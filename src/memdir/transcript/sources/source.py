@@ -206,8 +206,7 @@ class ClaudeCodeSessions(FileSource):
 
 def slug_folders(home: str, project: str) -> list[str]:
     """A project's folders in a home that is laid out like Claude Code's."""
-    roots = dict.fromkeys((nfc(os.path.realpath(project)), nfc(canonical_root(project))))
-    return [os.path.join(home, "projects", slug_of(root)) for root in roots]
+    return [os.path.join(home, "projects", slug_of(nfc(root))) for root in dict.fromkeys(roots_of(project))]
 
 
 def _is_host(record: Record, message: Message) -> bool:
