@@ -318,12 +318,12 @@ class Session:
         self.session_memory.after_sampling(FinishedTurn(request, messages[-1]), Usage(input=tokens))
         await self.session_memory.settle(CLOSE_SECONDS)
 
-    async def update_docs(self, messages: Sequence[Message]) -> None:
-        """Bring the magic docs that such a conversation read up to date from it, when it has come to a reply (M2)."""
+    async def update_docs(self, messages: Sequence[Message], *, folder: str = "") -> None:
+        """Bring the magic docs that such a conversation read in this folder up to date, after its reply (M2)."""
         last = next((one for one in reversed(messages) if not one.is_meta), None)
         is_reply = last is not None and last.role == "assistant" and not last.tool_uses
         if is_reply and self._memory.places.keeps_docs:
-            await self.magic_docs.update(messages)
+            await self.magic_docs.update(messages, folder=folder)
 
     async def dream_if_due(self) -> None:
         """A dream, when the gates are open (D1)."""

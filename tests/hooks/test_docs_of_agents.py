@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,14 @@ def work(agent: Agent, layout: Layout) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def worktree(project: Path, tmp_path: Path, git: Callable[..., str]) -> Path:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    git(*who, "commit", "-q", "--allow-empty", "-m", "first", cwd=project)
+    tree = tmp_path.resolve() / "tree"
+    git("worktree", "add", "-q", str(tree), cwd=project)
+    return tree
+
+
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_what_an_attached_agent_read_is_kept_up_to_date_behind_it(
     host: str, make_agent: MakeAgent, layout: Layout, project: Path
@@ -65,3 +74,49 @@ def test_what_an_attached_agent_read_is_kept_up_to_date_behind_it(
     assert [one["file"] for one in events if one["event"] == "doc.update"] == ["billing.md"]
     work(agent, layout)
     assert doc.read_text() == f"{HEAD}\n## Decisions\n\n{LINE}"
+
+
+def test_a_session_in_another_worktree_is_learned_from_there(
+    make_agent: MakeAgent, layout: Layout, project: Path, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    """The worktrees of a project share one queue: whichever worker comes, a doc is that of the session's own tree, and
+    what was read there by a relative path was read in the folder of the session."""
+    main = make_agent("claude")
+    tree = worktree(project, tmp_path, git)
+    (tree / "notes").mkdir()
+    for doc in (project / "billing.md", tree / "billing.md", tree / "notes" / "billing.md"):
+        doc.parent.mkdir(exist_ok=True)
+        doc.write_text(HEAD)
+    Path(layout.home).mkdir(parents=True)
+    Path(layout.user_settings).write_text('{"magicDocs": true}')
+    agent = Agent("codex", main.home, tree / "notes", main.command, "c-1", main.environment)
+    agent.prompt("Look at billing.md.")
+    agent.say("Look at billing.md.")
+    with agent.transcript.open("a") as file:
+        file.writelines(json.dumps(record) + "\n" for record in reading(agent, tree / "notes" / "billing.md"))
+    agent.say(SAID)
+    WorkQueue(layout).add(agent.transcript.stem)
+    work(main, layout)
+    assert (tree / "notes" / "billing.md").read_text() == f"{HEAD}\n## Decisions\n\n{LINE}"
+    assert (project / "billing.md").read_text() == (tree / "billing.md").read_text() == HEAD
+
+
+@pytest.mark.parametrize("how", ["gone", "off"])
+def test_a_worktree_that_is_gone_or_off_keeps_nobody_from_learning(
+    how: str, make_agent: MakeAgent, layout: Layout, project: Path, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    main = make_agent("claude")
+    tree = worktree(project, tmp_path, git)
+    agent = Agent("codex", main.home, tree, main.command, "c-1", main.environment)
+    for one in (agent, main):
+        one.prompt(SAID if one is agent or how == "off" else "Thanks.")
+        one.say(SAID if one is agent or how == "off" else "Thanks.")
+        WorkQueue(layout).add(one.transcript.stem)
+    if how == "gone":
+        git("worktree", "remove", "--force", str(tree), cwd=project)
+    else:
+        (tree / ".memdir").mkdir()
+        (tree / ".memdir" / "settings.json").write_text('{"memoryEnabled": false}')
+    work(main, layout)
+    assert len(list(Path(layout.default_memory).glob("project_*.md"))) == 1
+    assert WorkQueue(layout).waiting() == ([] if how == "gone" else [agent.transcript.stem])

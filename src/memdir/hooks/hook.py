@@ -59,13 +59,14 @@ _FLAGS = {"recall.selector": "local"}
 class HookCall:
     """One event of a session, as the host tells it."""
 
-    __slots__ = ("event", "fields", "host", "is_whole", "name")
+    __slots__ = ("event", "fields", "folder", "host", "is_whole", "name")
 
     def __init__(self, host: str, event: str, fields: Mapping[str, object], *, is_whole: bool = True) -> None:
         self.host = host
         self.name = event  # as the host calls it
         self.event = EVENTS.get(event, event)
         self.fields = fields
+        self.folder = "."  # that the session was started in
         self.is_whole = is_whole  # or nobody knows what a tool is given
 
     def text(self, name: str) -> str:
@@ -152,8 +153,8 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
 
     environment = Environment.read()
     told = (environment.claude_project if call.host == "claude" else "", call.text("cwd"))
-    folder = next(filter(os.path.isdir, told), ".")
-    memory = open_memory(folder, environment=environment, flags=_FLAGS, source="hook")
+    call.folder = next(filter(os.path.isdir, told), call.folder)
+    memory = open_memory(call.folder, environment=environment, flags=_FLAGS, source="hook")
     is_on = memory.settings.enabled
     if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
         from memdir.transcript.attended import note_switch
@@ -347,8 +348,9 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         memory.sink.emit(
             request_refused(what="learning from a session", reason="its transcript is none of the agent's own")
         )
+    folder = os.path.realpath(call.folder)
     try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
-        Attended(call.session, HOSTS[call.host], path, begun=begun).save(memory.layout)
+        Attended(call.session, HOSTS[call.host], path, begun=begun, folder=folder).save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass
     return False

@@ -48,9 +48,9 @@ async def _work(folder: str) -> None:
             with locked(queue.lock, wait_seconds=0.0):
                 for name in _left(queue, tried):
                     async with _opened(folder, name) as (memory, attended):
-                        if not _may_work(memory) or time.monotonic() > until:
+                        if time.monotonic() > until:
                             return
-                        tried[name] = await _take_up(memory, attended, name, queue)
+                        tried[name] = _may_work(memory) and await _take_up(memory, attended, name, queue)
         except LockBusy:
             return
     done = [name for name, is_done in tried.items() if is_done]
@@ -85,9 +85,13 @@ def sync_team(folder: str) -> None:
 
 @asynccontextmanager
 async def _opened(folder: str, name: str) -> AsyncIterator[tuple[MemDir, Attended | None]]:
-    """The memory, for work on a session, and what is noted of that."""
-    attended = Attended.load(open_memory(folder).layout, name)
-    memory = open_for_work(folder, attended.agent if attended else "")
+    """The memory, for work on a session, and what is noted of that. It is opened in the work tree of the session, which
+    may be another than the worker's, as long as that is there and of the same project."""
+    layout = open_memory(folder).layout
+    attended = Attended.load(layout, name)
+    own = attended.folder if attended and os.path.isdir(attended.folder) else folder
+    own = own if open_memory(own).layout.project_home == layout.project_home else folder
+    memory = open_for_work(own, attended.agent if attended else "")
     try:
         yield memory, attended
     finally:
@@ -145,7 +149,7 @@ class _Learning:
                 queue.tell(self.attended.session, files)
             if self.session.state.extract_cursor == before:
                 break
-        await self.session.update_docs(messages)
+        await self.session.update_docs(messages, folder=self.attended.folder)
         asked = [place for place, message in placed if _is_asked(message)]
         self.attended.place = asked[-1] if asked else self.attended.place
         self.attended.save(self.memory.layout)

@@ -130,11 +130,11 @@ class MagicDocs:
         finally:
             self._running, self._abort = None, Abort()
 
-    async def update(self, messages: Sequence[Message]) -> None:
+    async def update(self, messages: Sequence[Message], *, folder: str = "") -> None:
         """Register the docs that were read in a conversation, and bring all registered ones up to date from it.
         Background work never breaks the conversation: what failed comes again with the next reply."""
         try:
-            self._register(messages)
+            self._register(messages, folder)
             if all(self._said(messages, key) is None for key in self.session.docs):
                 return
             async with self._alone() as is_alone:
@@ -147,12 +147,12 @@ class MagicDocs:
 
     # Which docs
 
-    def _register(self, messages: Sequence[Message]) -> None:
+    def _register(self, messages: Sequence[Message], folder: str) -> None:
         docs = dict(self.session.docs)
         new = messages_after(self.session.heard(messages), self.session.docs_seen)
         for path, is_marked in files_read([one for one in new if not one.is_off]):
             try:
-                key = self.shelf.key_of(path)
+                key = self.shelf.key_of(path, folder)
                 if key in docs:
                     continue
                 with suppress(DiskError):  # what cannot be read just now is tried again with each reply

@@ -143,10 +143,10 @@ class DocShelf:
     tree: str  # the work tree
     kept_out: Sequence[str] = ()  # folders in it that hold memories, which have a history already
 
-    def key_of(self, path: str) -> str:
-        """The key of a file that an agent read. PathEscape for what may be no magic doc: outside the project, hidden,
-        under a name that other agents obey, or among the memories."""
-        full = os.path.normpath(os.path.join(self.tree, path))
+    def key_of(self, path: str, folder: str = "") -> str:
+        """The key of a file that an agent read, in this folder. PathEscape for what may be no magic doc: outside the
+        project, hidden, under a name that other agents obey, or among the memories."""
+        full = os.path.normpath(os.path.join(self.tree, folder, path))
         roots = dict.fromkeys((self.tree, os.path.realpath(self.tree)))
         root = next((root for root in roots if full.startswith(root.rstrip(os.sep) + os.sep)), None)
         if root is None or any(is_inside(full, folder) for folder in self.kept_out):

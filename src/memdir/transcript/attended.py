@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from memdir.layout import Layout
     from memdir.transcript.message import Message
 
-MAX_BYTES = 16 << 10  # four lines, one of them a path
+MAX_BYTES = 16 << 10  # five lines, two of them paths
 MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
 BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 
 
 class Attended:
-    """One session: whose it is, its transcript, when memdir first saw it, and the place of the last turn it learned
-    from."""
+    """One session: whose it is, its transcript, when memdir first saw it, the place of the last turn it learned from,
+    and the folder that it was started in."""
 
-    def __init__(self, session: str, agent: str, transcript: str, *, begun: float, place: int = 0) -> None:
+    def __init__(
+        self, session: str, agent: str, transcript: str, *, begun: float, place: int = 0, folder: str = ""
+    ) -> None:
         self.session, self.agent, self.transcript = session, agent, transcript
-        self.begun, self.place = begun, place
+        self.begun, self.place, self.folder = begun, place, folder
 
     @staticmethod
     def load(layout: Layout, session: str) -> Attended | None:
@@ -43,8 +45,8 @@ class Attended:
         session = os.path.basename(os.path.dirname(path))
         try:
             text = read_plain(path, max_bytes=MAX_BYTES, follow=False).decode("utf-8", "replace")
-            agent, transcript, begun, place, *_ = text.split("\n")
-            return Attended(session, agent, transcript, begun=float(begun), place=int(place))
+            agent, transcript, begun, place, folder, *_ = text.split("\n")
+            return Attended(session, agent, transcript, begun=float(begun), place=int(place), folder=folder)
         except (OSError, ValueError, PathEscape):
             return None
 
@@ -72,7 +74,7 @@ class Attended:
 
         path = layout.attended(self.session)
         make_folder(os.path.dirname(path))
-        text = f"{self.agent}\n{self.transcript}\n{self.begun:.3f}\n{self.place}\n"
+        text = f"{self.agent}\n{self.transcript}\n{self.begun:.3f}\n{self.place}\n{self.folder}\n"
         write_bytes_atomic(path, text.encode("utf-8", "replace"), durably=False)  # a prompt waits for it
 
 
