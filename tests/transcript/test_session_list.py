@@ -67,14 +67,26 @@ def test_the_length_of_another_agents_session_is_guessed_and_says_so(path: Path)
     path.parent.mkdir()
     records = [
         {"type": "user", "uuid": f"u{number}", "message": {"role": "user", "content": f"hello {number} {'x' * 900}"}}
-        for number in range(300)
+        for number in range(3000)
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     found = look(path)
     assert found.is_guessed
-    assert 270 <= found.messages <= 330
+    assert 2900 <= found.messages <= 3100
     path.write_text("".join(json.dumps(record) + "\n" for record in records[:5]))
     assert (look(path).messages, look(path).is_guessed) == (5, False)
+
+
+@pytest.mark.parametrize("size", [1_000, 300_000, LONG_END_BYTES, 3 * LONG_END_BYTES])
+def test_what_a_host_writes_down_for_itself_hides_no_message(path: Path, size: int) -> None:
+    """Claude Code keeps whole requests beside what was said, larger than both ends together."""
+    path.parent.mkdir()
+    said = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "hello"}}
+    request = {"type": "request", "uuid": "r", "body": "x" * size}
+    for records in ([said, request, said], [request, said, said], [said, said, request]):
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        found = look(path)
+        assert found.messages == 2 or (found.is_guessed and 1 <= found.messages <= 10)
 
 
 @pytest.mark.parametrize("junk", [b"", b"\0" * 50_000, b"[]\n" * 20_000, b"\xff\xfe", b'{"type":"user","depth":"x"}\n'])

@@ -21,19 +21,18 @@ from memdir.store.secrets import beginning
 from memdir.transcript.attended import Attended
 from memdir.transcript.message import Message
 from memdir.transcript.reader import records_naming
-from memdir.transcript.record import MESSAGE_TYPES, TITLE, parse_record
+from memdir.transcript.record import TITLE, parse_record
 from memdir.transcript.sources.codex import CodexSessions
 from memdir.transcript.sources.gemini import GeminiSessions, QwenSessions
 from memdir.transcript.sources.opencode import OpencodeSessions
 from memdir.transcript.sources.source import ClaudeCodeSessions, OwnSessions, SessionRef, TranscriptSource
 
 END_BYTES = 16 << 10  # of each end: the first question, and the last few records
-LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that
+LONG_END_BYTES = 1 << 20  # of the end, when the last record alone is longer than that, or messages are counted
 TITLE_CHARACTERS = 80  # fits a line beside age and size
 LOOKED_AT = 500  # characters of a text from which those are taken
 LOOKED_THROUGH = 8 << 20  # bytes from the beginning, for the first words: behind all that a host says first
 FIRST_MESSAGES = 20  # among which somebody will have said something
-ITEMS = ("response_item", "gemini")  # what Codex calls a message, a call or a result, and Gemini a reply
 NOTES_TITLE = b"# Session Title\n"
 WHOLE_RECORDS = ("memdir", "claude-code")  # agents whose records form a tree
 LATEST = "latest"  # instead of an id
@@ -90,7 +89,7 @@ def summary_of(ref: SessionRef, source: TranscriptSource, *, notes: str = "") ->
         messages = list(source.messages(ref))
         return SessionSummary(ref, _shortened(_first_words(messages)), len(messages))
     head, tail = _ends(ref)
-    count, is_guessed = _count(ref, head, tail)
+    count, is_guessed = _count(ref, source, tail)
     title = (
         _given_title((*head, *tail)) or _noted_title(notes) or _first_words(source.messages(ref, end=LOOKED_THROUGH))
     )
@@ -113,19 +112,19 @@ def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
         return [], []
 
 
-def _count(ref: SessionRef, head: list[bytes], tail: list[bytes]) -> tuple[int, bool]:
-    """How many messages there are: the last record of ours says so, other agents' are counted or guessed."""
+def _count(ref: SessionRef, source: TranscriptSource, tail: list[bytes]) -> tuple[int, bool]:
+    """How many messages there are: the last record of ours says so. Other agents' are counted, of a long transcript in
+    its last part, by which the rest is guessed: the first records of a host may be larger than all that was said."""
     for line in reversed(tail):
         record = parse_record(line) if b'"depth":' in line else None
         depth = record.fields.get("depth") if record and not record.is_sidechain else None
         if isinstance(depth, int):
             return depth, False
-    found = [record for record in map(parse_record, (*head, *tail)) if record is not None]
-    seen = [record for record in found if record.type in (*MESSAGE_TYPES, *ITEMS) and not record.is_sidechain]
-    if not head:
-        return len(seen), any(record.type in ITEMS for record in seen)
-    read = sum(map(len, (*head, *tail))) or 1
-    return max(len(seen), round(len(seen) * ref.size / read)), True
+    start = max(0, ref.size - LONG_END_BYTES)
+    found = sum(place > start for place, _ in source.placed(ref, start)) if start else 0
+    if not found:
+        return sum(1 for _ in source.messages(ref)), False
+    return round(found * ref.size / LONG_END_BYTES), True
 
 
 def _given_title(lines: Sequence[bytes]) -> str:
