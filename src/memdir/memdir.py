@@ -193,7 +193,7 @@ class MemDir:
         if scope == "docs":
             told = "magic docs are files of yours, which no purge changes"
             raise UsageError(told, remedy="`memdir log --scope docs` tells which update to take back")
-        said, docs = Conversations.of(self.places.environment, self.layout.work_tree), self.stores.of("docs")
+        said, docs = Conversations.of(self.places.environment, self.layout), self.stores.of("docs")
         purge = Purge(self.stores.among(scope), self.store, docs, said, self.layout, self.stores.side_named)
         return purge.run(source, lambda one: derived or one.name in also, is_dry=is_dry, on_progress=on_progress)
 
@@ -300,16 +300,16 @@ class MemDir:
         from memdir.transcript.session_list import all_sources, summary_of
 
         own = all_sources(self.places.environment)["memdir"]
-        found = sorted(own.sessions(self.layout.work_tree), key=lambda ref: -ref.modified)
+        found = own.sessions(self.layout.work_tree)
         return [summary_of(ref, own, notes=self.layout.session_memory(ref.id)) for ref in found]
 
     def session_search(self, *, on_progress: OnProgress | None = None) -> SessionSearch:
         """Searches the sessions of this project, whichever agent had them, and its daily logs, as they are now (R8)."""
         from memdir.search.session_search import SessionSearch
-        from memdir.transcript.session_list import all_sources
+        from memdir.transcript.session_list import all_sources, sessions_of
 
         sources, place = all_sources(self.places.environment), self.layout.session_index
-        found = SessionSearch(sources, self.layout.work_tree, self.place.logs, place)
+        found = SessionSearch(sources, sessions_of(self.layout, sources), self.place.logs, place)
         found.refresh(on_progress=on_progress)
         return found
 

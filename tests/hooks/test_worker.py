@@ -630,3 +630,33 @@ def test_a_thousand_saved_memories_are_told_and_not_kept_for_ever(agent: Agent, 
     saved.write_text(saved.read_text() + f"{int(time.time())} {'s' * 36} {'feedback_name' * 5}.md\n" * 1000)
     assert told(agent).startswith("Memory saved: ")
     assert not saved.exists() and told(agent) == ""
+
+
+@pytest.mark.parametrize("where", ["below", "worktree"])
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_session_that_taught_something_is_listed_searched_named_and_purged(
+    host: str, where: str, make_agent: MakeAgent, layout: Layout, memories: Memories, memdir: Callable[..., Ran]
+) -> None:
+    """J4, R8, L2: also one that was started in a folder below the project's, or in another worktree."""
+    main = make_agent("claude")
+    folder = main.project / "below" if where == "below" else main.project.parent / "tree"
+    folder.mkdir()
+    if where == "worktree":
+        of_tree = main.project / ".git" / "worktrees" / "tree"
+        of_tree.mkdir(parents=True)
+        (folder / ".git").write_text(f"gitdir: {of_tree}\n")
+        (of_tree / "gitdir").write_text(f"{folder / '.git'}\n")
+        (of_tree / "commondir").write_text("../..\n")
+    agent = Agent(host, main.home, folder, main.command, "1c9e4c52-0000", main.environment)
+    turn(agent, layout, RULE)
+    work(main)
+    [name] = memories()
+    session = agent.session if host == "opencode" else agent.transcript.stem
+    os.environ["XDG_DATA_HOME"] = agent.environment["XDG_DATA_HOME"]
+    listed = json.loads(memdir("sessions", "--agent", "all", "--json").out)["sessions"]
+    assert [one["id"] for one in listed] == [session]
+    found = json.loads(memdir("search", "mock the database", "--sessions", "--json").out)
+    assert session in str(found)
+    assert RULE in memdir("why", name).out
+    purged = memdir("purge", "--source", session, "--json")
+    assert memories() == [], purged

@@ -84,7 +84,8 @@ class Agent:
             return ""
         folder = os.path.dirname(os.path.realpath(program))
         for _ in range(4):
-            package = _read_json(os.path.join(folder, "package.json"))
+            manifest = os.path.realpath(os.path.join(folder, "package.json"))
+            package = decoded(read_if_plain(manifest, _MAX_MANIFEST) or b"{}")
             if package.get("name") == _TRIED[self.name][0]:
                 return str(package.get("version", ""))
             folder = os.path.dirname(folder)
@@ -228,10 +229,6 @@ def output_of(words: list[str], given: bytes = b"", *, seconds: float) -> bytes:
         return subprocess.run(words, cwd=os.sep, input=given, capture_output=True, timeout=seconds, check=False).stdout
     except (OSError, subprocess.SubprocessError):
         return b""
-
-
-def _read_json(path: str) -> dict[str, Any]:
-    return decoded(read_if_plain(os.path.realpath(path), _MAX_MANIFEST) or b"{}")
 
 
 def decoded(data: bytes) -> dict[str, Any]:

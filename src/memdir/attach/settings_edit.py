@@ -36,8 +36,6 @@ OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that a
 MAX_SETTINGS = 8 << 20
 MAX_RECORD = 64 << 20
 _OF_CODEX_HOOKS = ("hooks", "description")  # with another name at the top, Codex ignores the whole file
-
-
 FilesEdit = Callable[[Agent, dict[str, str | None]], None]  # of the texts of an agent's files, by their paths
 
 

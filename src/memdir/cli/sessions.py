@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdir.cli.context import number
 from memdir.text.words import counted
-from memdir.transcript.session_list import LATEST, all_sources, find_session
+from memdir.transcript.session_list import LATEST, all_sources, find_session, sessions_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ def sources(context: Context, agent: str = "all") -> Mapping[str, TranscriptSour
 
 def sessions(context: Context, agent: str = "memdir") -> list[SessionRef]:
     """The sessions of this project, newest first."""
-    project = context.at_hand().layout.work_tree
-    found = [ref for source in sources(context, agent).values() for ref in source.sessions(project)]
-    return sorted(found, key=lambda ref: -ref.modified)
+    return sessions_of(context.at_hand().layout, sources(context, agent))
 
 
 def chosen(context: Context, wanted: str, agent: str = "memdir") -> SessionRef:

@@ -348,9 +348,9 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         memory.sink.emit(
             request_refused(what="learning from a session", reason="its transcript is none of the agent's own")
         )
-    folder = os.path.realpath(call.folder)
+    attended = Attended(call.session, HOSTS[call.host], path, os.path.realpath(call.folder), begun=begun)
     try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
-        Attended(call.session, HOSTS[call.host], path, begun=begun, folder=folder).save(memory.layout)
+        attended.save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass
     return False

@@ -86,7 +86,8 @@ class PastSessions:
         memory.start()
         queue = WorkQueue(memory.layout)
         for ref in self.refs:
-            Attended(ref.id, ref.agent, ref.path, begun=FROM_THE_BEGINNING).save(memory.layout)
+            attended = Attended(ref.id, ref.agent, ref.path, memory.layout.work_tree, begun=FROM_THE_BEGINNING)
+            attended.save(memory.layout)
             queue.add(ref.id)
         if self.refs:
             detach("hook", "--work", memory.layout.work_tree)

@@ -28,7 +28,7 @@ from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
-from memdir.transcript.session_list import all_sources
+from memdir.transcript.session_list import all_sources, sessions_of
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
 
 KINDS = ("session", "page", "person")
@@ -57,9 +57,9 @@ class Conversations:
     _known: dict[str, Sequence[Message]] = field(default_factory=dict)
 
     @staticmethod
-    def of(environment: Environment, project: str) -> Conversations:
+    def of(environment: Environment, layout: Layout) -> Conversations:
         sources = all_sources(environment)
-        return Conversations(sources, {ref.id: ref for one in sources.values() for ref in one.sessions(project)})
+        return Conversations(sources, {ref.id: ref for ref in sessions_of(layout, sources)})
 
     def messages(self, session: str) -> Sequence[Message]:
         if session not in self._known:

@@ -53,10 +53,10 @@ class Hit:
 class SessionSearch(IndexStore):
     """The searchable sessions and daily logs of a project; `place` is the folder of the derived index."""
 
-    def __init__(self, sources: Mapping[str, TranscriptSource], project: str, logs: str, place: str) -> None:
+    def __init__(self, sources: Mapping[str, TranscriptSource], refs: list[SessionRef], logs: str, place: str) -> None:
         super().__init__(place, None)
         self._sources = sources
-        self._sessions = {ref.id: ref for source in sources.values() for ref in source.sessions(project)}
+        self._sessions = {ref.id: ref for ref in refs}
         self._logs = logs
 
     def refresh(self, *, on_progress: OnProgress | None = None) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 
 from memdir.disk.plain_file import read_if_plain, read_plain
-from memdir.errors import PathEscape
 from memdir.layout import ATTENDED_NAME, is_session_id
 
 TYPE_CHECKING = False
@@ -25,19 +24,14 @@ class Attended:
     """One session: whose it is, its transcript, when memdir first saw it, the place of the last turn it learned from,
     and the folder that it was started in."""
 
-    def __init__(
-        self, session: str, agent: str, transcript: str, *, begun: float, place: int = 0, folder: str = ""
-    ) -> None:
+    def __init__(self, session: str, agent: str, transcript: str, folder: str, *, begun: float, place: int = 0) -> None:
         self.session, self.agent, self.transcript = session, agent, transcript
         self.begun, self.place, self.folder = begun, place, folder
 
     @staticmethod
     def load(layout: Layout, session: str) -> Attended | None:
         """What was noted; None when memdir does not attend to that session, or nothing of the note can be read."""
-        try:
-            return Attended.at(layout.attended(session))
-        except PathEscape:
-            return None
+        return Attended.at(layout.attended(session))
 
     @staticmethod
     def at(path: str) -> Attended | None:
@@ -46,8 +40,8 @@ class Attended:
         try:
             text = read_plain(path, max_bytes=MAX_BYTES, follow=False).decode("utf-8", "replace")
             agent, transcript, begun, place, folder, *_ = text.split("\n")
-            return Attended(session, agent, transcript, begun=float(begun), place=int(place), folder=folder)
-        except (OSError, ValueError, PathEscape):
+            return Attended(session, agent, transcript, folder, begun=float(begun), place=int(place))
+        except (OSError, ValueError):
             return None
 
     def heard(self, layout: Layout, messages: Iterable[Message]) -> list[Message]:

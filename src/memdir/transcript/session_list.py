@@ -18,7 +18,7 @@ from memdir.errors import DiskError, MemoryNotFound
 from memdir.layout import Layout
 from memdir.settings import Environment
 from memdir.store.secrets import beginning
-from memdir.transcript.attended import Attended
+from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import Message
 from memdir.transcript.reader import records_naming
 from memdir.transcript.record import TITLE, parse_record
@@ -71,6 +71,15 @@ class AttendedSession:
     def messages(self) -> list[Message]:
         """What was said in it; what is none of memdir's business bears the mark that nobody heard it."""
         return self.attended.heard(self.layout, self.source.messages(self.ref))
+
+
+def sessions_of(layout: Layout, sources: Mapping[str, TranscriptSource]) -> list[SessionRef]:
+    """The sessions of a project, newest first: those that these agents keep for its folder, and those that memdir
+    attended to, also of a folder below it or of another worktree."""
+    found = [ref for source in sources.values() for ref in source.sessions(layout.work_tree)]
+    names = attended_times(layout.project_home).keys() - {ref.id for ref in found}
+    attended = [AttendedSession.of(name, layout, sources) for name in names]
+    return sorted([*found, *(one.ref for one in attended if one)], key=lambda ref: -ref.modified)
 
 
 @dataclass(frozen=True)
