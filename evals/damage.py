@@ -86,14 +86,6 @@ def _sample(folder: Path, name: str, build: Callable[[Conversation], None]) -> S
     return Sample(name, tuple(path.read_bytes().splitlines(keepends=True)), conversation.messages)
 
 
-def damage_of(path: str) -> Damage:
-    """What is wrong with the whole of a transcript; resume reads only as far back as it must."""
-    tree = Tree(path, with_sidechains=True)
-    for _ in tree.before(-1):
-        pass  # back to the beginning
-    return tree.damage
-
-
 def _transcript(path: str) -> Transcript:
     return Transcript(path, session_id="s", cwd="/app", clock=lambda: 1_790_000_000.0)
 

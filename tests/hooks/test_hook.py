@@ -366,7 +366,7 @@ def test_only_a_transcript_of_the_agent_s_own_is_read(
     for path in (stranger, link, agent.transcript.parent / ".." / ".." / ".." / ".." / ".." / stranger.name):
         session = Path(path).name.removesuffix(".jsonl")
         agent.hook("prompt", transcript_path=str(path), session_id=session, prompt="go on")
-        assert Attended.load(layout, session).transcript == "", path  # type: ignore[union-attr]
+        assert Attended.at(layout.attended(session)).transcript == "", path  # type: ignore[union-attr]
     agent.session = "1c9e4c52-0000-4000"
     agent.prompt("Please go on.")
     agent.transcript.symlink_to(stranger)

@@ -68,10 +68,10 @@ def test_each_turn_is_learned_from_once_and_the_transcript_read_from_there_on(
     work(agent)
     assert len(memories()) == 1
     session = agent.session if agent.host == "opencode" else agent.transcript.stem
-    first = Attended.load(layout, session)
+    first = Attended.at(layout.attended(session))
     turn(agent, layout, OTHER, at=time.time() + 1)
     work(agent)
-    second = Attended.load(layout, session)
+    second = Attended.at(layout.attended(session))
     assert first is not None and second is not None and second.place > first.place
     assert len(memories()) == 2
     WorkQueue(layout).add(session)

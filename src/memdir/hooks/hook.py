@@ -336,7 +336,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     from memdir.errors import DiskError
     from memdir.transcript.attended import Attended
 
-    if Attended.load(memory.layout, call.session) is not None:
+    if Attended.at(memory.layout.attended(call.session)) is not None:
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()

@@ -88,7 +88,7 @@ async def _opened(folder: str, name: str) -> AsyncIterator[tuple[MemDir, Attende
     """The memory, for work on a session, and what is noted of that. It is opened in the work tree of the session, which
     may be another than the worker's, as long as that is there and of the same project."""
     layout = open_memory(folder).layout
-    attended = Attended.load(layout, name)
+    attended = Attended.at(layout.attended(name))
     own = attended.folder if attended and os.path.isdir(attended.folder) else folder
     own = own if open_memory(own).layout.project_home == layout.project_home else folder
     memory = open_for_work(own, attended.agent if attended else "")

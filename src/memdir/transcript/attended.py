@@ -29,13 +29,9 @@ class Attended:
         self.begun, self.place, self.folder = begun, place, folder
 
     @staticmethod
-    def load(layout: Layout, session: str) -> Attended | None:
-        """What was noted; None when memdir does not attend to that session, or nothing of the note can be read."""
-        return Attended.at(layout.attended(session))
-
-    @staticmethod
     def at(path: str) -> Attended | None:
-        """What was noted in a file, which lies in the folder of its session."""
+        """What was noted in a file, which lies in the folder of its session; None when memdir does not attend to that
+        session, or nothing of the note can be read."""
         session = os.path.basename(os.path.dirname(path))
         try:
             text = read_plain(path, max_bytes=MAX_BYTES, follow=False).decode("utf-8", "replace")

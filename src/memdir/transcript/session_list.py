@@ -61,7 +61,7 @@ class AttendedSession:
 
     @staticmethod
     def of(name: str, layout: Layout, sources: Mapping[str, TranscriptSource]) -> AttendedSession | None:
-        attended = Attended.load(layout, name)
+        attended = Attended.at(layout.attended(name))
         source = sources.get(attended.agent) if attended is not None else None
         ref = None
         with suppress(DiskError):  # it cannot be read now
