@@ -12,7 +12,8 @@ import pytest
 
 from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Layout
-from tests.hooks.agents import Agent, stamp
+from tests.conftest import Ran
+from tests.hooks.agents import Agent, message, stamp
 from tests.hooks.conftest import MakeAgent
 
 HEAD = "# MAGIC DOC: Billing\n_Short._\n"
@@ -55,7 +56,7 @@ def worktree(project: Path, tmp_path: Path, git: Callable[..., str]) -> Path:
 
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_what_an_attached_agent_read_is_kept_up_to_date_behind_it(
-    host: str, make_agent: MakeAgent, layout: Layout, project: Path
+    host: str, make_agent: MakeAgent, layout: Layout, project: Path, memdir: Callable[..., Ran]
 ) -> None:
     agent = make_agent(host)
     doc = project.resolve() / "billing.md"
@@ -74,6 +75,11 @@ def test_what_an_attached_agent_read_is_kept_up_to_date_behind_it(
     assert [one["file"] for one in events if one["event"] == "doc.update"] == ["billing.md"]
     work(agent, layout)
     assert doc.read_text() == f"{HEAD}\n## Decisions\n\n{LINE}"
+    saved, told = message(agent.prompt("Please go on with the next step.")).splitlines()
+    assert saved.startswith("Memory saved: ") and told.startswith(f"Doc updated: {doc} (`memdir undo ")
+    assert message(agent.prompt("Please go on with the next step.")) == ""
+    assert memdir(*told.partition("`memdir ")[2].rstrip("`)").split()).code == 0
+    assert doc.read_text() == HEAD
 
 
 def test_a_session_in_another_worktree_is_learned_from_there(

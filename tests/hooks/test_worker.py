@@ -77,7 +77,7 @@ def test_each_turn_is_learned_from_once_and_the_transcript_read_from_there_on(
     WorkQueue(layout).add(session)
     work(agent)
     assert len(memories()) == 2
-    assert WorkQueue(layout).is_empty()
+    assert not WorkQueue(layout).waiting()
     assert not (Path(layout.logs) / "crash.log").exists()
 
 
@@ -116,9 +116,9 @@ def test_one_worker_at_a_time_and_the_one_at_work_looks_again(agent: Agent, layo
     turn(agent, layout, RULE)
     with locked(queue.lock):
         work(agent)  # leaves at once
-        assert not memories() and not queue.is_empty()
+        assert not memories() and queue.waiting()
     work(agent)
-    assert len(memories()) == 1 and queue.is_empty()
+    assert len(memories()) == 1 and not queue.waiting()
 
 
 def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
@@ -131,7 +131,7 @@ def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
         assert queue.take(name)
         assert queue.waiting() == [name]
     work(agent)
-    assert not memories() and queue.is_empty()
+    assert not memories() and not queue.waiting()
     assert any("too often" in str(event.get("reason")) for event in events(layout))
     queue.add(name)
     assert queue.take(name)
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_now_is_not_taken_for_learned_and_keeps_nobody_waiti
         assert len(memories()) == 1 and "PostgreSQL" in said_in(layout), "the one behind it in the queue"
         assert any("cannot be read now" in str(event.get("reason")) for event in events(layout))
     work(agent)
-    assert len(memories()) == 2 and WorkQueue(layout).is_empty()
+    assert len(memories()) == 2 and not WorkQueue(layout).waiting()
 
 
 def test_what_can_never_be_read_is_passed_over_in_the_end(agent: Agent, layout: Layout) -> None:
@@ -175,9 +175,9 @@ def test_what_can_never_be_read_is_passed_over_in_the_end(agent: Agent, layout: 
     with unreadable(agent):
         for _ in range(MAX_TRIES):
             work(agent)
-            assert not WorkQueue(layout).is_empty()
+            assert WorkQueue(layout).waiting()
         work(agent)
-    assert WorkQueue(layout).is_empty()
+    assert not WorkQueue(layout).waiting()
     assert any("too often" in str(event.get("reason")) for event in events(layout))
 
 
@@ -189,7 +189,7 @@ def test_a_failure_that_passes_does_not_forget_the_tries_before_it(layout: Layou
     for _ in range(5):
         assert queue.take("s"), "a try that is given back does not count"
         queue.give_back("s")
-    assert queue.take("s") and not queue.take("s") and queue.is_empty()
+    assert queue.take("s") and not queue.take("s") and not queue.waiting()
 
 
 def test_a_session_that_ends_its_worker_comes_last_the_next_time(layout: Layout) -> None:
@@ -236,7 +236,7 @@ def test_at_a_cap_it_waits_and_the_next_one_goes_on(agent: Agent, layout: Layout
     Path(layout.ledger).write_text(json.dumps({**line, "money": None}) + "\n")
     turn(agent, layout, RULE)
     work(agent)
-    assert not memories() and not WorkQueue(layout).is_empty()
+    assert not memories() and WorkQueue(layout).waiting()
     Path(layout.ledger).unlink()
     work(agent)
     assert len(memories()) == 1
@@ -272,12 +272,12 @@ def test_a_key_in_the_environment_is_not_used_and_the_hosts_program_only_where_t
     agent.environment |= {"ANTHROPIC_API_KEY": "not-a-real-one", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
     turn(agent, layout, RULE)
     work(agent)
-    assert WorkQueue(layout).is_empty() and not (tmp_path / "called").exists()
+    assert not WorkQueue(layout).waiting() and not (tmp_path / "called").exists()
     Path(layout.user_settings).write_text('{"attach.model": "host"}')
     turn(agent, layout, OTHER, at=time.time() + 1)
     work(agent)
     assert (tmp_path / "called").exists()
-    assert not WorkQueue(layout).is_empty(), "it failed, and comes again"
+    assert WorkQueue(layout).waiting(), "it failed, and comes again"
 
 
 UNHEARD = "We decided to use Kafka 4 for the invoice pipeline because of the replay rules."
@@ -577,7 +577,7 @@ def test_what_a_worker_saved_that_was_killed_before_it_noted_it_is_told_once(
     assert told(agent) == f"Memory saved: {name} (`memdir undo`)"
     assert told(agent) == ""
     work(agent)
-    assert told(agent) == "" and queue.is_empty()
+    assert told(agent) == "" and not queue.waiting()
 
 
 def test_a_turn_that_ended_waits_for_the_worker_before_anybody_looks_at_a_long_history(

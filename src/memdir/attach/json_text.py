@@ -85,8 +85,7 @@ class JsonText:
         for at in range(len(path)):
             node = self._node(path[: at + 1])
             if node is None:
-                nested = value if at == len(path) - 1 else None
-                made: object = {key: nested} if nested is not None else _nested([*path[at + 1 :], key], value)
+                made = _nested([*path[at + 1 :], key], value)
                 text = self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
                 return self._meant(text, (), put)
         parent = self._container(path, "{")
@@ -122,12 +121,8 @@ class JsonText:
         cut = [(start, end)]
         after = self._comma_after(node)
         if at < len(children) - 1:
-            cut = [
-                (
-                    node.begin,
-                    children[at + 1].begin if self._only_space(after + 1, children[at + 1].begin) else after + 1,
-                )
-            ]
+            following = children[at + 1].begin
+            cut = [(node.begin, following if self._only_space(after + 1, following) else after + 1)]
         elif after >= 0:  # with the comma that its owner writes behind the last, too
             cut = [(start, after + 1)]
         elif at > 0:

@@ -386,16 +386,18 @@ def _saved(memory: MemDir, call: HookCall) -> str:
     from memdir.hooks.work_queue import WorkQueue
     from memdir.text.printable import one_line
 
-    parts, room = [], MAX_TOLD
-    found = WorkQueue(memory.layout).told([memory.stores.of(scope) for scope in ("project", "user")])
-    for how, files in found:
-        if room > 0:
-            more = f" and {len(files) - room} more" if len(files) > room else ""
-            names = ", ".join(one_line(name) for name in files[:room])
-            parts.append(f"{names}{more} (`{how}`)" if how else f"{names}{more}")
-        room -= len(files)
-    more = " and more (`memdir log`)" if len(parts) < len(found) else ""
-    return f"Memory saved: {', '.join(parts)}{more}" if parts else ""
+    lines = []
+    for what, found in WorkQueue(memory.layout).told([memory.stores.of(one) for one in ("project", "user")]).items():
+        parts, room = [], MAX_TOLD
+        for how, files in found:
+            if room > 0:
+                more = f" and {len(files) - room} more" if len(files) > room else ""
+                names = ", ".join(one_line(name) for name in files[:room])
+                parts.append(f"{names}{more} (`{how}`)" if how else f"{names}{more}")
+            room -= len(files)
+        more = " and more (`memdir log`)" if len(parts) < len(found) else ""
+        lines += [f"{what}: {', '.join(parts)}{more}"] if parts else []
+    return "\n".join(lines)
 
 
 def _of_team(memory: MemDir) -> list[str]:

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from memdir.layout import Layout
+    from memdir.remember.magic_docs import DocUpdate
     from memdir.store.store import MemoryStore
 
 MAX_TRIES = 3  # to learn from a turn; what ends the worker as often as that is passed over
 MAX_TOLD_BYTES = 8 << 20  # of what was saved and not told yet: of more nobody is told
+_DOC = "doc"  # in the place of a time
 MAX_KNOWN = 500  # changes that somebody was told of: those that a worker may still be about to note
 
 
@@ -42,9 +44,6 @@ class WorkQueue:
         """A turn of this session ended."""
         make_folder(self._folder)
         write_bytes_atomic(os.path.join(self._folder, session), b"")
-
-    def is_empty(self) -> bool:
-        return not self._names()
 
     def waiting(self) -> list[str]:
         """The sessions that wait, whoever had taken one up before and was killed: those last, so that one which ends
@@ -83,9 +82,13 @@ class WorkQueue:
         since = self._since(session)
         append_bytes(self._saved, "".join(f"{since} {session} {file}\n" for file in files).encode("utf-8", "replace"))
 
-    def told(self, stores: Sequence[MemoryStore]) -> list[tuple[str, list[str]]]:
-        """What was saved, still stands and nobody was told yet, with the command that takes it back; from now on it is
-        told. Of two hooks at once one gets it."""
+    def tell_of_doc(self, doc: DocUpdate) -> None:
+        """The same of a magic doc that was brought up to date."""
+        append_bytes(self._saved, f"{_DOC} {doc.change[:8]} {doc.path}\n".encode("utf-8", "replace"))
+
+    def told(self, stores: Sequence[MemoryStore]) -> dict[str, list[tuple[str, list[str]]]]:
+        """What was saved, still stands and nobody was told yet, with the command that takes it back, and which docs
+        were updated; from now on it is told. Of two hooks at once one gets it."""
         try:
             with locked(f"{self._known}.lock", wait_seconds=0.0):
                 text = (read_if_plain(self._saved, MAX_TOLD_BYTES) or b"").decode("utf-8", "replace")
@@ -99,11 +102,14 @@ class WorkQueue:
                 write_bytes_atomic(self._known, " ".join([*known, *new][-MAX_KNOWN:]).encode())
                 delete_file(self._saved)
         except (LockBusy, DiskError):
-            return []
+            return {}
+        changed = {path: change for kind, change, path in noted if kind == _DOC}
+        docs = [(f"memdir undo {change} --scope docs" if change else "", [path]) for path, change in changed.items()]
+        files = list(dict.fromkeys(file for kind, _, file in noted if kind != _DOC))
+        saved = [("", files)] if files else []  # without a history nothing can be taken back
         if any(store.history.is_readable for store in stores):
-            return [(how, files) for how, files in new.values() if files]
-        files = list(dict.fromkeys(file for _, _, file in noted))
-        return [("", files)] if files else []  # without a history nothing can be taken back
+            saved = [(how, files) for how, files in new.values() if files]
+        return {"Memory saved": saved, "Doc updated": docs}
 
     def _since(self, session: str) -> int:
         """When it was first taken up, or now."""

@@ -109,7 +109,8 @@ async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: 
         memory.sink.emit(request_refused(what="learning from a session", reason="it was tried too often"))
         return True
     try:
-        is_done = attended is None or await _Learning(memory, memory.session(name), attended).learn(queue)
+        session = memory.session(name, on_updated=queue.tell_of_doc)
+        is_done = attended is None or await _Learning(memory, session, attended).learn(queue)
     except MemdirError as error:
         _refused(memory, error)
         if isinstance(error, DiskError) and not error.code:

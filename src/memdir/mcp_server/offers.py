@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memdir.memdir import MemDir
-    from memdir.store.guard import Guard
     from memdir.store.memory_file import Memory
     from memdir.store.scan import Header
     from memdir.store.topic import Topic
@@ -158,8 +157,10 @@ class MemoryOffers:
 
     def _about(self, key: str, memory: Topic | Header, scope: str, snippet: str = "") -> Result:
         """With the guard that the user set: a client without hooks has its model mind it (Q1)."""
+        from memdir.prompts.door import shown_line
+
         guard = self._memory.guards.of(memory, key, scope=scope)
-        return {**_about(key, memory, scope, snippet), **({"guard": _shown_guard(guard)} if guard else {})}
+        return {**_about(key, memory, scope, snippet), **({"guard": shown_line(str(guard))} if guard else {})}
 
     def _why(self, arguments: Arguments) -> tuple[str, Result]:
         from memdir.prompts.door import shown_line
@@ -273,12 +274,6 @@ def _about(key: str, memory: Topic | Header, scope: str, snippet: str = "") -> R
         "description": doubt or shown_line(memory.description, room=400),
         **({"snippet": shown_line(snippet, room=400)} if snippet and not doubt else {}),
     }
-
-
-def _shown_guard(guard: Guard) -> str:
-    from memdir.prompts.door import shown_line
-
-    return shown_line(str(guard))
 
 
 def _lines(found: Sequence[Result]) -> str:
