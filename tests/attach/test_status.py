@@ -240,6 +240,10 @@ def test_a_plugin_that_cannot_work_is_told(
     monkeypatch.setenv("PATH", "/nowhere")
     assert "not on the PATH" in str(status_of(told, "gemini")["problems"])
     assert "not on the PATH" in str(told("doctor")["findings"])
+    program(user_home / "broken", "memdir", "#!/bin/sh\nexit 1\n")
+    monkeypatch.setenv("PATH", str(user_home / "broken"))
+    [problem] = status_of(told, "gemini")["problems"]
+    assert problem.startswith(f"`{user_home}/broken/memdir mcp` does not answer")
     monkeypatch.setenv("PATH", str(Path(memdir_command).parent))
     assert status_of(told, "gemini")["state"] == "plugin"
     assert "trust them in /hooks" in str(status_of(told, "codex")["notes"])

@@ -136,7 +136,8 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
 
 def _try_plugin(agent: Agent, one: Attachment) -> None:
     """Our plugin calls what is on the PATH, and Codex runs it once it is trusted."""
-    if not find_program(NAME):
+    one.server = find_program(NAME)
+    if not one.server:
         one.problems.append("the plugin calls `memdir`, which is not on the PATH: put its folder there")
     elif agent.name == "codex" and not one.fired:
         told = "no hook of the plugin was called yet, and Codex calls none that you did not trust"
