@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from memdir.attach.settings_edit import AttachRecord, FileEdit
+from memdir.errors import EditConflict
 from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run, Told
 from tests.clients.terminal import Terminal
 
@@ -732,3 +734,18 @@ def test_of_a_memdir_that_is_gone_no_shell_complains_where_its_user_is_shown_tha
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     run("detach", "--yes")
     assert "hook" not in (user_home / ".qwen/settings.json").read_text()
+
+
+def test_a_detach_that_comes_to_a_stop_half_way_has_forgotten_what_it_undid(tmp_path: Path) -> None:
+    """Else a later one would switch on again what its user has switched off since."""
+    first, second, record = tmp_path / "settings.json", tmp_path / "link.json", str(tmp_path / "attached.json")
+    first.write_text("{}")
+    second.symlink_to(first)
+    setting, off = ("autoMemoryEnabled",), '{"autoMemoryEnabled": false}'
+    AttachRecord(record).write([FileEdit(str(first), "{}", off, own_memory=setting, agent="claude")])
+    assert AttachRecord(record).own_memories == {str(first): None}
+    edits = [FileEdit(str(first), off, "{}"), FileEdit(str(second), off, "[]")]
+    with pytest.raises(EditConflict):
+        AttachRecord(record).write(edits, is_detaching=True)
+    left = AttachRecord(record)
+    assert first.read_text() == "{}" and left.own_memories == {} and left.paths_of("claude") == []

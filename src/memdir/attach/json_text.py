@@ -83,8 +83,7 @@ class JsonText:
             parent[key] = value
 
         for at in range(len(path)):
-            node = self._node(path[: at + 1])
-            if node is None:
+            if self._node(path[: at + 1]) is None:
                 made = _nested([*path[at + 1 :], key], value)
                 text = self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
                 return self._meant(text, (), put)

@@ -340,9 +340,9 @@ class AttachRecord:
         client writes in them too: where one is not as it was planned for, EditConflict, and it is left alone."""
         for edit in edits:
             _require_as_planned(edit)
-        for edit in edits:
-            self._note(edit)
         if not is_detaching:
+            for edit in edits:
+                self._note(edit)
             self._save()
         for edit in edits:
             target = os.path.realpath(edit.path)
@@ -352,10 +352,11 @@ class AttachRecord:
             else:
                 make_folder(os.path.dirname(target))
                 write_project_file(target, edit.after.encode())
-        if is_detaching:
-            for edit in edits:
+            if is_detaching:  # at once: the next one may not be as it was planned for
                 self._files.pop(edit.path, None)
                 self.own_memories.pop(edit.path, None)
+                self._save()
+        if is_detaching:
             for folder in sorted(self._made, key=len, reverse=True):
                 with suppress(OSError):  # something else may lie there by now
                     os.rmdir(folder)

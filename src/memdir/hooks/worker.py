@@ -19,6 +19,7 @@ from memdir.events import request_refused
 from memdir.hooks.hook import HOSTS, own_transcript
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
+from memdir.remember.turn import is_asked
 from memdir.session import Session
 from memdir.settings import Settings
 from memdir.transcript.attended import Attended
@@ -151,7 +152,7 @@ class _Learning:
             if self.session.state.extract_cursor == before:
                 break
         await self.session.update_docs(messages, folder=self.attended.folder)
-        asked = [place for place, message in placed if _is_asked(message)]
+        asked = [place for place, message in placed if is_asked(message)]
         self.attended.place = asked[-1] if asked else self.attended.place
         self.attended.save(self.memory.layout)
         await self._take_notes(source, ref)
@@ -171,7 +172,7 @@ class _Learning:
         if cursor and attended.place and cursor not in {message.id for _, message in placed}:
             placed = list(source.placed(ref))
         if not cursor and not attended.begun:
-            asked = [at for at, (_, message) in enumerate(placed) if _is_asked(message)]
+            asked = [at for at, (_, message) in enumerate(placed) if is_asked(message)]
             placed = placed[asked[-1] :] if asked else []
             attended.begun = said_at(placed[0][1]) or 0.0 if placed else 0.0
         heard = attended.heard(self.memory.layout, (message for _, message in placed))
@@ -203,7 +204,3 @@ def host_program(settings: Settings, agent: str) -> str:
     """The agent's own program where the user said that it learns, and no model is configured; else ""."""
     is_chosen = settings.model_provider == "auto" and settings.attach_model == "host"
     return _COMMANDS.get(agent, "") if is_chosen else ""
-
-
-def _is_asked(message: Message) -> bool:
-    return message.role == "user" and not message.tool_results
