@@ -76,6 +76,7 @@ class Session:
         self._is_learning = is_learning
         self._memory = memory
         self._shown = shown
+        shown.is_logged = is_learning  # the log holds what the user said
         self._is_on = memory.settings.enabled
         self._form: Form = "memdir"
         self._listeners: list[Callable[[Sequence[str]], None]] = []
@@ -409,10 +410,8 @@ class Session:
             await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
             if self._team is not None and self._is_on:
                 await asyncio.to_thread(self._team.close)
-            if "_unlearned" in vars(self):
-                self._unlearned.close()
-            if "transcript" in vars(self):
-                self.transcript.close()
+            for part in filter(None, map(vars(self).get, ("_unlearned", "transcript"))):
+                part.close()
         finally:
             self._is_closed = True
             self._on_closed(self.id)

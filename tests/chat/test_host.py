@@ -311,6 +311,10 @@ async def test_without_learning_memories_are_recalled_and_nothing_is_kept(projec
     async with host_of(memory, person, is_learning=False) as host:
         await host.say("May I deploy today? And from now on, always answer in French.")
         assert host.recalled
+    kept = [
+        path for path in Path(memory.layout.home).rglob("*") if path.is_file() and b"in French" in path.read_bytes()
+    ]
+    assert kept == [Path(memory.layout.session(host.session.id))], "the conversation alone, to go on with"
     after = open_memory(project)
     async with host_of(after) as host:  # a later session does not catch up on it either
         await host.say("Hello!")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -207,13 +208,13 @@ class Alive:
 
 
 @asynccontextmanager
-async def alive(project: Path) -> AsyncIterator[Alive]:
+async def alive(project: Path, *, no_learning: bool = False) -> AsyncIterator[Alive]:
     screen = pyte.Screen(90, 30)
     stream = pyte.Stream(screen)
     told = SimpleNamespace(write=stream.feed, flush=lambda: None, isatty=lambda: True, encoding="utf-8")
     output = Vt100_Output(told, lambda: Size(rows=30, columns=90), term="xterm-256color")
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
-    options = SimpleNamespace(resume=None, latest=False, allow=[], no_learning=False)
+    options = SimpleNamespace(resume=None, latest=False, allow=[], no_learning=no_learning)
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
         screen.write_process_input = keys.send_text  # what a program asks of its terminal is answered
         chat = ChatTerminal(memory, options, lambda: memory)  # type: ignore[arg-type]
@@ -257,6 +258,16 @@ async def test_a_question_stays_until_it_is_answered_whatever_key_is_pressed(pro
         await seen.shows("Nothing runs in the background")
         seen.press(F2)
         await seen.shows("Nothing runs in the background", gone=True)
+
+
+@pytest.mark.parametrize("no_learning", [False, True])
+async def test_what_is_typed_is_kept_for_another_time_unless_nothing_shall_be_learned(
+    project: Path, no_learning: bool
+) -> None:
+    async with alive(project, no_learning=no_learning) as seen:
+        seen.press("Which way is north?\r")
+        await seen.shows("I found nothing there about that.")
+    assert os.path.exists(seen.chat.memory.layout.input_history) != no_learning
 
 
 def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting) -> None:

@@ -46,7 +46,7 @@ class Chat:
         which.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")
         which.add_argument("--resume", metavar="SESSION", nargs="?", const="", help="go on with one; without: choose")
         parser.add_argument("--model", metavar="NAME", help="builtin, a provider, a model's name, or PROVIDER/NAME")
-        parser.add_argument("--no-learning", action="store_true", help="recall memories, but keep nothing")
+        parser.add_argument("--no-learning", action="store_true", help="recall memories, learn nothing")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.model:

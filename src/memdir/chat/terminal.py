@@ -95,8 +95,8 @@ class ChatTerminal:
         self._session = self._prompt_session()
 
     def _prompt_session(self) -> PromptSession[str]:
-        memory = self.memory
-        history: History = InputHistory(memory.layout.input_history) if memory.settings.enabled else InMemoryHistory()
+        memory, is_kept = self.memory, self.memory.settings.enabled and not self.options.no_learning
+        history: History = InputHistory(memory.layout.input_history) if is_kept else InMemoryHistory()
         session: PromptSession[str] = PromptSession(
             self._message,
             multiline=True,

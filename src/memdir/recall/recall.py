@@ -57,7 +57,7 @@ class Shown:
     """
 
     def __init__(self, session: str = "", path: str = "") -> None:
-        self.session, self._path = session, path
+        self.session, self._path, self.is_logged = session, path, True
         self._shown: dict[str, dict[str, int]] = {}  # by scope and key, a checksum of what was shown
         self.characters = 0
         if path and os.path.exists(path):
@@ -318,7 +318,7 @@ class Recaller:
         }
         characters, told = request.shown.characters, selection.prompt_hash
         self._sink.emit(memory_recalled(files=len(shown), characters=characters, work=work, prompt_hash=told))
-        if not shown:
+        if not shown or not request.shown.is_logged:
             return
         from memdir.recall.recall_log import Injection, RecallLog
 
