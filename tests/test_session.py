@@ -17,7 +17,7 @@ from memdir.dream.dream import DreamTask, NotDreamt
 from memdir.errors import MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Reply, Request, ScriptedModel, Usage, says
+from memdir.model.model import Reply, Request, ScriptedModel, Usage, calls, says
 from memdir.remember.compaction import Compacted
 from memdir.remember.session_state import SessionState
 from memdir.session import Session
@@ -25,6 +25,7 @@ from memdir.settings import Environment
 from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, assistant, user
 from tests.conftest import Events
+from tests.remember.conftest import topic
 from tests.remember.working import Work, fix_rounding
 
 Opened = Callable[..., MemDir]
@@ -354,6 +355,43 @@ async def test_closing_in_the_middle_of_catching_up_loses_nothing(
     await asyncio.wait_for(again._catching_up, 20)
     assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
     await again.close()
+
+
+async def test_catching_up_is_seen_with_how_far_it_is_and_stopped(
+    opened: Opened, project: Path, events: Events
+) -> None:
+    """D5, X10."""
+    before = opened()
+    SessionState("crashed", before.layout).begin()
+    talk = talk_of(before, "crashed")
+    talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
+    talk.add(assistant("Understood."))
+    talk.transcript.close()
+    asked = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def complete(self, request: Request, **more: Any) -> Reply:
+            if not self.requests:
+                return await super().complete(request)
+            asked.set()
+            return await asyncio.Future()
+
+    path = os.path.join(before.place.root, "real_database.md")
+    write = calls(
+        ("Write", {"file_path": path, "content": topic("Real database", "Never mock the database in tests.")}),
+        text="One rule.",
+    )
+    memory = open_memory(project, sink=events, model=Slow([write]))
+    session = memory.session("tuesday")
+    async with session:
+        await asyncio.wait_for(asked.wait(), 30)
+        [task] = session.tasks
+        assert (task.name, task.progress.turns, task.progress.words) == ("catching up", 1, "One rule.")
+        assert [os.path.basename(one) for one in task.progress.files] == ["real_database.md"]
+        task.stop()
+        while session.tasks:
+            await asyncio.sleep(0)
+    await memory.close()
 
 
 async def test_a_subagents_turn_leaves_no_notes(opened: Opened) -> None:

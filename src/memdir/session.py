@@ -91,6 +91,7 @@ class Session:
         self._heard: frozenset[str] | None = None
         self._last: tuple[Request, Message, Usage | None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
+        self._behind = ForkProgress()  # of catching up
         self._dreaming: asyncio.Task[None] | None = None
         self._team: TeamBehind | None = None
         self.dream_task: DreamTask | None = None
@@ -394,7 +395,7 @@ class Session:
         if extraction is not None and extraction.is_running:
             found.append(BackgroundTask("saving", extraction.progress, extraction.stop))
         if self._catching_up is not None and not self._catching_up.done():
-            found.append(BackgroundTask("catching up", ForkProgress(), self._catching_up.cancel))
+            found.append(BackgroundTask("catching up", self._behind, self._catching_up.cancel))
         if notes is not None and notes.running is not None:
             found.append(BackgroundTask("taking notes", notes.progress, notes.stop))
         if docs is not None and docs.running is not None:
@@ -639,7 +640,7 @@ class Session:
         try:
             model = memory.models.for_job("extract")
             name = memory.settings.extract_model or memory.model_name
-            machine = CatchUp(memory.layout, self._plan, model, name, memory.sink, memory.clock)
+            machine = CatchUp(memory.layout, self._plan, model, name, memory.sink, memory.clock, self._behind)
             files = await machine.run(self.id)
         except MemdirError:
             return

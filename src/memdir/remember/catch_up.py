@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from memdir.agent.fork import ForkProgress
 from memdir.agent.tools.tool import memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
@@ -41,6 +42,7 @@ class CatchUp:
     model_name: str
     sink: Sink
     clock: Callable[[], float]
+    progress: ForkProgress = field(default_factory=ForkProgress)
 
     async def run(self, current_session: str) -> list[str]:
         """Catch up with every session but the current one. Returns the files that were written."""
@@ -76,7 +78,8 @@ class CatchUp:
         return count, failed
 
     async def _learn_left(self, unlearned: Unlearned, files: list[str]) -> bool:
-        machine = Extraction(unlearned.session, self.plan, self.model, self.sink, self.clock, files.extend, unlearned)
+        work, told = (unlearned.session, self.plan, self.model, self.sink, self.clock), self.progress
+        machine = Extraction(*work, files.extend, unlearned, progress=told)
         try:
             machine.take_up(self._request(), is_over=True)
             await machine.run()
@@ -126,8 +129,8 @@ class CatchUp:
     async def _extract_day(self, session: SessionState, turn: FinishedTurn) -> Sequence[str] | None:
         moment = next((at for message in reversed(turn.messages) if (at := said_at(message)) is not None), self.clock())
         try:
-            extraction = Extraction(session, self.plan, self.model, self.sink, lambda: moment)
-            outcome = await extraction.extract(turn)
+            work = (session, self.plan, self.model, self.sink, lambda: moment)
+            outcome = await Extraction(*work, progress=self.progress).extract(turn)
         except MemdirError as error:
             if would_fail_again(error) and session.count_failure(turn.reply.id) >= MAX_FAILURES:
                 session.move_cursor(session.failed_up_to)

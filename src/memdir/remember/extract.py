@@ -156,6 +156,7 @@ class Extraction:
     def go_on(self) -> None:
         """Learn from what waits, if something does and no run goes on."""
         if self._waiting and not self.is_running:
+            self.progress = ForkProgress()
             self._running = asyncio.get_running_loop().create_task(self.run(), name="memdir extraction")
 
     async def drain(self, wait_seconds: float = DRAIN_SECONDS) -> None:
@@ -376,7 +377,6 @@ class Extraction:
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
         told = _rendered(prompt, job, fork_tools.tools, _earlier(new, self.plan.zone) if turn.is_past else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
-        self.progress = ForkProgress()
         since, follow = (turn.reply,), self.progress.saw
         return await run_fork(turn.request, asked, fork_tools, since=since, abort=self._abort, on_progress=follow)
 

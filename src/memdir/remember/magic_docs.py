@@ -102,21 +102,16 @@ class MagicDocs:
     memories: Sequence[MemoryStore]  # whose private texts stay where they are
     on_updated: Callable[[DocUpdate], None]
     progress: ForkProgress = field(default_factory=ForkProgress)
-    _running: asyncio.Task[None] | None = None
+    running: asyncio.Task[None] | None = None  # the update that is under way
     _waiting: Sequence[Message] = ()
     _abort: Abort = field(default_factory=Abort)
 
     def turn_ended(self, turn: FinishedTurn) -> None:
         """A final reply came: register what was read, and bring the docs up to date behind the conversation's back."""
         self._waiting = turn.messages
-        if self._running is None:
+        if self.running is None:
             work = self._guarded()
-            self._running = asyncio.get_running_loop().create_task(work, name="memdir magic docs")
-
-    @property
-    def running(self) -> asyncio.Task[None] | None:
-        """The update that is under way."""
-        return self._running
+            self.running = asyncio.get_running_loop().create_task(work, name="memdir magic docs")
 
     def stop(self, reason: str = STOPPED) -> None:
         """End the update that is under way; the next reply begins another."""
@@ -128,7 +123,7 @@ class MagicDocs:
                 messages, self._waiting = self._waiting, ()
                 await self.update(messages)
         finally:
-            self._running, self._abort = None, Abort()
+            self.running, self._abort = None, Abort()
 
     async def update(self, messages: Sequence[Message], *, folder: str = "") -> None:
         """Register the docs that were read in a conversation, and bring all registered ones up to date from it.
