@@ -249,6 +249,14 @@ def test_the_command_lists_and_shows_where_each_comes_from(memdir: Memdir, proje
     assert not (project / ".memdir").exists(), "looking makes nothing"
 
 
+def test_a_memory_that_there_is_not_is_told_as_such(memdir: Memdir, tmp_path: Path) -> None:
+    """A1: a typo would cost all that the sub-agent learns, and "none" says nothing of it."""
+    define(tmp_path / "home/agents", "name: mine\ndescription: does my work\nmemory: projekt", file="mine.md")
+    define(tmp_path / "home/agents", "name: other\ndescription: does more", file="other.md")
+    listed = " ".join(memdir("agents").out.split())
+    assert "mine: there is no memory 'projekt': user, project or local" in listed and "other:" not in listed
+
+
 def test_the_help_names_what_else_there_is_and_a_typo_is_told(memdir: Callable[..., Ran]) -> None:
     told = memdir("agents", "--help").out
     assert all(f"agents {word} NAME" in " ".join(told.split()) for word in ("show", "snapshot", "take"))

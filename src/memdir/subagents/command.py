@@ -11,7 +11,7 @@ from memdir.memdir import MemDir
 from memdir.prompts.door import shown, shown_line
 from memdir.store.scan import iso_time
 from memdir.store.store import MemoryStore
-from memdir.subagents.definitions import AgentDefinition, Definitions, find_definitions, model_of
+from memdir.subagents.definitions import NO_MEMORY, AgentDefinition, Definitions, find_definitions, model_of
 from memdir.subagents.snapshots import Taken, standing, take_snapshot, take_up
 from memdir.text.words import counted
 
@@ -48,8 +48,9 @@ def _table(found: Definitions, context: Any) -> None:
         terminal.table(rows, headers=("agent", "from", "memory", "what for"), styles=("bold", "", "dim", ""))
     else:
         terminal.line("There is no sub-agent here: a Markdown file in `agents/` of memdir's home defines one.")
-    for path, reason in found.left_out:
-        terminal.line(terminal.style(f"{shown_line(path)} is left out: {shown_line(reason)}", "yellow"))
+    told = [f"{one.name}: {remark}" for one in found.agents.values() for remark in one.remarks if NO_MEMORY in remark]
+    for line in [*told, *(f"{path} is left out: {reason}" for path, reason in found.left_out)]:
+        terminal.line(terminal.style(shown_line(line), "yellow"))
 
 
 class ShowAgent:

@@ -43,6 +43,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _TOOL = re.compile(r"[^\s,(\[\]\"']+(?:\([^)]*\))?")  # `Bash(git diff:*)` is one word
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _OTHER_NAMES = {"multiedit": "Edit", "ls": "Glob", "task": "Agent"}
+NO_MEMORY = "there is no memory"  # of the name that the head says
 _SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
 _ALIASES = ("inherit", "sonnet", "opus", "haiku", "")  # Claude Code's words for no model of our own
 
@@ -253,7 +254,7 @@ def _memory(scope: str, whose: Whose, remarks: list[str]) -> AgentScope | None:
     """Where it remembers. What came with a project reaches no memory of other projects."""
     found = next((one for one in _SCOPES if one == scope.strip().lower()), None)
     if found is None and scope.strip():
-        remarks.append(f"there is no memory {one_line(scope)[:40]!r}: user, project or local")
+        remarks.append(f"{NO_MEMORY} {one_line(scope)[:40]!r}: user, project or local")
     if found == "user" and whose == "project":
         remarks.append("memory: local instead of user, because it came with the project")
         return "local"
