@@ -454,10 +454,11 @@ async def test_what_a_conversation_changed_last_is_told_and_nothing_of_others(
         with pytest.raises(MemoryNotFound, match="has changed nothing"):
             session.last_change()
         added = memory.add("I have run databases for ten years.", "user", scope="user")
-        store, commit = session.last_change()
-        assert store.scope == "user" and added.memory.key in [file.path for file in commit.files]
+        scope, commit, patch = session.last_change()
+        assert scope == "user" and added.memory.key in [file.path for file in commit.files]
+        assert "+I have run databases for ten years." in patch
         elsewhere("Releases are on Tuesdays.")
         assert session.last_change()[1].id == commit.id
-        memory.undo(commit.id, scope=store.scope)
+        memory.undo(commit.id, scope=scope)
         with pytest.raises(MemoryNotFound, match="has changed nothing"):
             session.last_change()

@@ -565,10 +565,12 @@ class Session:
         dreamer = self._dreamer(sessions, confirm, is_asked=True) if scope == "project" else self._own_dreamer(confirm)
         return await dreamer.dream(request, task, is_dry=is_dry)
 
-    def last_change(self) -> tuple[MemoryStore, Commit]:
-        """The newest change to memories or a magic doc that this conversation or program made and that stands (S14)."""
+    def last_change(self) -> tuple[str, Commit, str]:
+        """The newest change to memories or a magic doc that this conversation or program made and that stands: its
+        scope, the change, and the diff of it (S14)."""
         self._memory.places.require_enabled()
-        return newest_own([self._memory.stores.of(scope) for scope in ("project", "user", "docs")], self.id)
+        store, commit = newest_own([self._memory.stores.of(scope) for scope in ("project", "user", "docs")], self.id)
+        return store.scope, commit, store.history.patch(commit)
 
     def own_request(self, model: str | None = None) -> Request:
         """The request of a fork that has no conversation to start from; the same until `clear`. `model` is another one

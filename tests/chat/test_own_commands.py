@@ -32,7 +32,7 @@ def write(memory: MemDir) -> Callable[..., Path]:
 
 
 def found(memory: MemDir) -> dict[str, OwnCommand]:
-    return own_commands(memory.layout, OURS)
+    return own_commands(memory, OURS)
 
 
 @pytest.mark.parametrize(

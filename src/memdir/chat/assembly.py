@@ -16,7 +16,7 @@ from memdir.transcript import Message, user
 
 if TYPE_CHECKING:
     from memdir import MemDir, Session
-    from memdir.model.job import ChatJob
+    from memdir.types import ChatJob
 
 
 class Assembly:

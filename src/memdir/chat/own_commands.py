@@ -18,12 +18,12 @@ from memdir.disk.safe_path import has_link_below
 from memdir.errors import MemdirError
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted
-from memdir.store.frontmatter import find_block, read_fields
 from memdir.text.printable import one_line
 from memdir.transcript import Message, user
+from memdir.types import Topic
 
 if TYPE_CHECKING:
-    from memdir.layout import Layout
+    from memdir import MemDir
 
 MAX_BYTES = 100_000  # of one file: about 25,000 tokens
 MAX_PROJECT_BYTES = 8_000  # of one that came with a project: it is read before it is sent
@@ -68,9 +68,10 @@ class OwnCommand:
         return user(told.strip(), is_meta=True)
 
 
-def own_commands(layout: Layout, taken: Collection[str]) -> dict[str, OwnCommand]:
+def own_commands(memory: MemDir, taken: Collection[str]) -> dict[str, OwnCommand]:
     """All that there are, by name: those of the person, whatever they are called, and those of the project whose names
     are neither theirs nor taken."""
+    layout = memory.layout
     own = {name: OwnCommand(name, path, is_project=False) for name, path in _files(layout.commands, _NAME)}
     known = {name.casefold() for name in (*own, *taken)}
     for name, path in _files(layout.project_commands, _PROJECT_NAME):
@@ -91,6 +92,5 @@ def _files(folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
 
 def _parted(data: bytes) -> tuple[str, str]:
     """What the frontmatter describes it as, if it has one, and the text behind it."""
-    block = find_block(data)
-    described = read_fields(data[block.start : block.end]).get("description", "") if block else ""
-    return described, data[block.body_start if block else 0 :].decode("utf-8", "replace").replace("\r\n", "\n")
+    topic = Topic(data.decode("utf-8", "replace").encode())  # its head is that of a memory
+    return topic.description, topic.body.replace("\r\n", "\n")

@@ -52,7 +52,7 @@ class Slash:
         return list((ours | {name: one.told for name, one in self._own().items()}).items())
 
     def _own(self) -> dict[str, OwnCommand]:
-        return own_commands(self._memory.layout, (*_commands(), *_OTHER_NAMES))
+        return own_commands(self._memory, (*_commands(), *_OTHER_NAMES))
 
     def is_beside(self, text: str) -> bool:
         name = _named(text)[0]
@@ -232,17 +232,15 @@ class Slash:
 
     async def do_diff(self, _: str) -> None:
         """show the last change of memories that this conversation made"""
-        store, commit = await asyncio.to_thread(self._host.session.last_change)
-        self._screen.notice(f"{commit.subject} ({store.scope})", style="bold")
-        self._screen.diff(await asyncio.to_thread(store.history.patch, commit))
+        scope, commit, patch = await asyncio.to_thread(self._host.session.last_change)
+        self._screen.notice(f"{commit.subject} ({scope})", style="bold")
+        self._screen.diff(patch)
 
     async def do_undo(self, _: str) -> None:
         """take back the last change of memories that this conversation made"""
-        store, commit = await asyncio.to_thread(self._host.session.last_change)
-        await asyncio.to_thread(self._memory.undo, commit.id, scope=store.scope)
-        self._screen.notice(
-            f"Taken back: {commit.subject}  (`memdir log --scope {store.scope}` shows it)", style="green"
-        )
+        scope, commit, _ = await asyncio.to_thread(self._host.session.last_change)
+        await asyncio.to_thread(self._memory.undo, commit.id, scope=scope)
+        self._screen.notice(f"Taken back: {commit.subject}  (`memdir log --scope {scope}` shows it)", style="green")
 
     async def do_exit(self, _: str) -> None:
         """leave (Ctrl-D)"""
