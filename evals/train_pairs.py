@@ -20,9 +20,10 @@ import numpy as np
 from evals.pairs import FOLDER, read_pairs
 from evals.pairs import Note as Written
 from memdir.model.builtin.dream.pair_features import Note, compared
-from memdir.model.builtin.dream.pair_judge import FILE, RELATIONS, WIDEST
+from memdir.model.builtin.dream.pair_judge import FILE, WIDEST
 from memdir.text.body_text import split
 
+RELATIONS = ("same", "replaces", "different", "unrelated")  # in the order of the judge's weights
 OUT = Path(__file__).parent.parent / "src" / "memdir" / FILE
 RIDGE = 1.0  # holds the weights back; chosen on the folds
 MADE = 0.3  # how much a made pair counts

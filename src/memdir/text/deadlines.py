@@ -114,7 +114,8 @@ def _day(seconds: float) -> str:
 
 def past_end(text: str, *, written: str, today: str) -> str:
     """The latest day before today on which something in a text ends or is due; empty where there is none."""
-    text, found, left = re.sub(_STRUCK, " ", text[:MAX_CHARACTERS]), [""], MAX_READ
+    text, found, left = text[:MAX_CHARACTERS], [""], MAX_READ
+    text = re.sub(_STRUCK, " ", text) if "~~" in text or "**Before" in text else text
     for sentence in _sentences(text) if _may_tell(text) else ():
         if not _may_tell(sentence):
             continue
@@ -147,7 +148,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _may_tell(sentence: str) -> bool:
     """Whether a sentence has a number and a word for an end, or a span: the cheap question before the dear ones."""
-    if not re.search(_NUMBER, sentence):
+    if not (re.search(r"\d", sentence) or "月" in sentence or " of " in sentence) or not re.search(_NUMBER, sentence):
         return False
     words, known = _split(sentence), _phrases()
     return any(known[meaning].told(sentence, words) for meaning in _CUES) or re.search(_SPAN, sentence) is not None

@@ -6,6 +6,7 @@ have one form. `LightStems` is for comparing texts of several languages: it cuts
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
 from memdir.disk.shipped import shipped_lines
@@ -48,6 +49,7 @@ _LIGHT = frozenset(("er", "ers", "or", "ors", "al", "est", "ous", "ful", "ive", 
 _MIN_LIGHT_STEM = 4  # "order", "local", "test": a short rest is a word of its own
 
 
+@lru_cache(maxsize=1 << 15)  # a store says the same words over and over
 def stem(word: str) -> str:
     """One form for the words of a family; words that are not plain ASCII letters stay as they are."""
     if len(word) <= _MIN_STEM or not (word.isascii() and word.isalpha()):

@@ -12,7 +12,7 @@ from functools import cached_property
 from memdir.model.builtin.dream.cues import ToldChange, change_in
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
-from memdir.model.builtin.dream.pair_features import Note, small_words, stops, telling
+from memdir.model.builtin.dream.pair_features import Note, small_words, stops
 from memdir.model.builtin.dream.values import values_in
 from memdir.store.kept import REPLACED_ON
 from memdir.store.topic import Topic
@@ -132,7 +132,7 @@ class _SpokenOf:
         parts = [evidence.text[start:end] for start, end in split(evidence.text)]
         about = " ".join(part for part in parts if any(_stands(old, part) for old, _ in self._named)) or evidence.text
         values = {stem(word) for named in self._named for text in named for word in split_words(text)}
-        subject = telling(Note(evidence.note.name_text, "", about))
+        subject = Note(evidence.note.name_text, "", about).telling
         self._subject = {word: weight for word, weight in subject.items() if word not in values}
         self._page, self._clauses = page, [*_claims(page)]
         self._is_told = any(map(self._shared, (*self._clauses, page.description)))
@@ -164,13 +164,13 @@ class _SpokenOf:
         if self._is_told and not self._shared(clause):
             return False
         holders = [one for one in self._clauses if _stands(old, one)]
-        best = max(holders, key=lambda one: (self._shared(one), -len(telling(Note("", "", one)))), default=clause)
-        words = telling(Note("", "", clause)).keys()
-        near = [len(words & telling(Note("", "", one)).keys()) for one in (best, *holders)]
+        best = max(holders, key=lambda one: (self._shared(one), -len(Note("", "", one).telling)), default=clause)
+        words = Note("", "", clause).telling.keys()
+        near = [len(words & Note("", "", one).telling.keys()) for one in (best, *holders)]
         return flat(clause) == flat(best) if clause in holders else near[0] == max(near)
 
     def _shared(self, text: str) -> float:
-        return sum(self._subject.get(word, 0.0) for word in telling(Note("", "", text)))
+        return sum(self._subject.get(word, 0.0) for word in Note("", "", text).telling)
 
 
 def _noted(text: str, marked: str) -> str:

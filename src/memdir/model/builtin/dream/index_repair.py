@@ -117,15 +117,13 @@ class Catalogue:
             return None
         if page is None or (page.fixed and self._beyond(line, page)):
             return line
-        is_new = self._is_to_be_rewritten(line, page) or self._leaks(line.text)
+        leaks = self._key.startswith(TEAM_PREFIX) and redact(line.text) != line.text
+        is_new = leaks or self._is_to_be_rewritten(line, page)
         return self._fresh(page, entry.title) if is_new else replace(line, details=())
 
     def _is_elsewhere(self, hook: str) -> bool:
         wanted = _FIGURES.findall(hook)
         return not wanted or any(all(one in page.says() for one in wanted) for page in self._desk.pages.values())
-
-    def _leaks(self, text: str) -> bool:
-        return self._key.startswith(TEAM_PREFIX) and redact(text) != text
 
     def _fresh(self, page: Page, title: str = "") -> _Line:
         entry = entry_for(page.key[len(self._folder) :], page.topic)

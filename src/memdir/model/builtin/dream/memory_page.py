@@ -90,16 +90,20 @@ class Page:
     @cached_property
     def claims(self) -> str:
         """All text without what is struck out or told as past: what the page itself says."""
-        return _PAST.sub(" ", self.says())
+        return _without_past(self.says())
 
     @cached_property
     def claimed_body(self) -> str:
         """The body without what is struck out or told as past."""
-        return _PAST.sub(" ", self.body)
+        return _without_past(self.body)
 
     def says(self) -> str:
         """All text, for a search of literal words."""
         return f"{self.name}\n{self.description}\n{self.body}"
+
+
+def _without_past(text: str) -> str:
+    return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
 
 
 def is_topic(key: str) -> bool:

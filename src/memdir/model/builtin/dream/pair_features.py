@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
 from operator import mul
@@ -27,6 +27,7 @@ MAX_CLAIM, MAX_TOLD = 400, 40  # characters and words, small ones too, in which 
 NEAR = 0.45  # a word as near to another as this says something of the same
 ALIKE_LETTERS, FAMILY = 5, 0.8  # two long words that begin alike are of one family, and so near
 ONE, SHIFT = 1 << 15, 1 << 31  # the length of a direction, and what keeps a lane of products from being negative
+UNIT = ONE * ONE
 RARE, COMMON, COMMONNESS = 1.6, 0.15, 30.0  # what a word weighs that nobody knows, that everybody uses, and the slope
 FIGURE = 1.2  # what a number weighs
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
@@ -37,7 +38,7 @@ Nearness = dict[str, dict[str, float]]  # of each word of the one note to each o
 
 
 class Note:
-    """A note, ready to be compared; read once, however many it is held against."""
+    """A note, ready to be compared; read once, however many it is held against, and most are held against none."""
 
     def __init__(self, name: str, description: str, body: str, kind: str = "") -> None:
         self.text = f"{name}\n{description}\n{body}"
@@ -45,13 +46,20 @@ class Note:
         self.name_words = _content(name)
         self.description_words = _content(description)
         self.body_words = _content(body)
-        head = [*self.name_words, *self.description_words]
-        self.words = list(dict.fromkeys([*head, *self.body_words]))[:MAX_WORDS]
+        self.words = list(dict.fromkeys([*self.name_words, *self.description_words, *self.body_words]))[:MAX_WORDS]
         self.stems = frozenset(map(stem, self.words))
-        claim = body if self.repeats(description) else f"{description}. {body}"
-        self.claim_words = _content(claim)[:MAX_WORDS]
-        self.told = [word.casefold() for word in _RUN.findall(claim[:MAX_CLAIM])][:MAX_TOLD]
-        self.all_words = list(dict.fromkeys([*head, *self.words, *self.claim_words]))
+
+    @cached_property
+    def claim(self) -> str:
+        return self.body if self.repeats(self.description) else f"{self.description}. {self.body}"
+
+    @cached_property
+    def claim_words(self) -> list[str]:
+        return _content(self.claim)[:MAX_WORDS]
+
+    @cached_property
+    def told(self) -> list[str]:
+        return [word.casefold() for word in _RUN.findall(self.claim[:MAX_CLAIM])][:MAX_TOLD]
 
     def repeats(self, claim: str) -> bool:
         """Whether a sentence of its body is this claim, word by word."""
@@ -68,13 +76,19 @@ class Note:
         return frozenset(map(stem, (word for word in self.name_words if not word.isdigit()))) - _wording()
 
     @cached_property
+    def telling(self) -> dict[str, float]:
+        """The stems that name something, and what each weighs."""
+        return {root: _weight(word) for word in self.words if (root := stem(word)) not in _wording()}
+
+    @cached_property
     def figures(self) -> frozenset[str]:
         return frozenset(_FIGURE.findall(self.text))
 
 
 def compared(older: Note, newer: Note) -> dict[str, float]:
     """Everything that is observed about two notes."""
-    near = _nearness(older.all_words, newer.all_words)
+    words = ((*one.name_words, *one.description_words, *one.words, *one.claim_words) for one in (older, newer))
+    near = _nearness(*(tuple(dict.fromkeys(some)) for some in words))
     found = {"same type": float(older.kind == newer.kind)}
     return found | _shared(older, newer, near) | _left_over(older, newer) | _swapped(older, newer, near)
 
@@ -83,7 +97,7 @@ def may_be_certain(older: Note, newer: Note) -> bool:
     """Whether nothing forbids to be certain: both name enough, and no one word or order of words sets them apart."""
     if older.text == newer.text:
         return True
-    shared = [word for word in telling(older).keys() & telling(newer).keys() if not word.isdigit()]
+    shared = [word for word in older.telling.keys() & newer.telling.keys() if not word.isdigit()]
     is_one_name = bool(older.title) and older.title == newer.title
     if min(len(older.words), len(newer.words)) < LEAST_WORDS or (len(shared) < LEAST_SHARED and not is_one_name):
         return False
@@ -106,25 +120,17 @@ def _is_sibling(older: Note, newer: Note) -> bool:
     return older.title < newer.title and not newer.title <= older.stems
 
 
-def telling(note: Note) -> dict[str, float]:
-    """The stems of a note that name something, and what each weighs."""
-    return {stem(word): _weight(word) for word in note.words if stem(word) not in _wording()}
-
-
 def _shared(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
     """How much both say, wherever they say it."""
-    mine = telling(older)
-    back = {other: {word: row[other] for word, row in near.items()} for other in newer.all_words}
-    names = _covered(near, older.name_words, newer.name_words), _covered(back, newer.name_words, older.name_words)
+    mine = older.telling
+    names = _covered(near, older.name_words, newer.name_words)
     return {
         "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
-        "covered": min(_covered(near, older.words, newer.words), _covered(back, newer.words, older.words)),
+        "covered": min(_covered(near, older.words, newer.words)),
         "covered name": min(names),
         "covered name older": names[0],
-        "covered claim": min(
-            _covered(near, older.claim_words, newer.claim_words), _covered(back, newer.claim_words, older.claim_words)
-        ),
-        "name said by older": _covered(back, newer.name_words, older.words),
+        "covered claim": min(_covered(near, older.claim_words, newer.claim_words)),
+        "name said by older": _covered(near, older.words, newer.name_words)[1],
         "names equal": float(older.name_words == newer.name_words),
     }
 
@@ -134,7 +140,8 @@ def _left_over(older: Note, newer: Note) -> dict[str, float]:
     alone = _alone([*newer.name_words, *newer.description_words], older.stems)
     head = _alone([*older.name_words, *older.description_words], newer.stems)
     names = _alone(older.name_words, newer.stems), _alone(newer.name_words, older.stems)
-    labels, others = _labels(older.name_text), _labels(newer.name_text)
+    # What tells things of one kind apart: a letter, a number.
+    labels, others = ({*_LABEL.findall(one.name_text.casefold().replace("_", " "))} for one in (older, newer))
     figures = min(3.0, len(older.figures - newer.figures)), min(3.0, len(newer.figures - older.figures))
     return {
         "alone name none": float(sum(not weight for weight in names)),
@@ -216,13 +223,9 @@ def _wording() -> frozenset[str]:
 
 
 def _content(text: str) -> list[str]:
-    words = split_words(text)
-    return [word for word in words if word not in stops() and (len(word) > 1 or word.isdigit() or not word.isascii())]
-
-
-def _labels(name: str) -> frozenset[str]:
-    """What tells things of one kind apart: a letter, a number."""
-    return frozenset(_LABEL.findall(name.casefold().replace("_", " ")))
+    small = stops()
+    told = (word for word in split_words(text) if word not in small)
+    return [word for word in told if len(word) > 1 or word.isdigit() or not word.isascii()]
 
 
 _table = cache(open_table)
@@ -237,27 +240,34 @@ def _weight(word: str) -> float:
 
 @lru_cache(4_000)
 def _direction(word: str) -> array[int]:
-    """Where a word points, `ONE` long, each number above `SHIFT`; an unknown one points nowhere."""
+    """Where a word points, `ONE` long; an unknown one points nowhere."""
     values = total.values() if (total := _table().document_sum([word])) else [0] * DIMENSIONS
     norm = math.sqrt(sum(map(mul, values, values))) or 1.0
-    return array("I", [SHIFT + round(value * ONE / norm) for value in values])
+    return array("i", [round(value * ONE / norm) for value in values])
 
 
-def _nearness(mine: Sequence[str], theirs: Sequence[str]) -> Nearness:
+@lru_cache(64)  # a night holds one note against several
+def _columns(words: tuple[str, ...]) -> tuple[list[int], int]:
+    """The directions of some words side by side, a dimension in one large integer, and what keeps lanes apart."""
+    shift = int.from_bytes(array("I", [SHIFT] * len(words)), "little")
+    packed = memoryview(b"".join(map(_direction, words))).cast("I")
+    dimensions = (int.from_bytes(packed[at::DIMENSIONS], "little") for at in range(DIMENSIONS))
+    return [(column ^ shift) - shift for column in dimensions], shift
+
+
+def _nearness(mine: tuple[str, ...], theirs: tuple[str, ...]) -> Nearness:
     """How near each word of the one is to each of the other: 1 for the same stem. The products of a word's direction
     with all of the other's are lanes of one large integer: ten times quicker than one by one."""
-    shift = int.from_bytes(array("I", [SHIFT] * len(theirs)), "little")
-    packed = memoryview(b"".join(map(_direction, theirs))).cast("I")
-    columns = [int.from_bytes(packed[at::DIMENSIONS], "little") - shift for at in range(DIMENSIONS)]
-    roots, unit = [*map(stem, theirs)], ONE * ONE
+    columns, shift = _columns(theirs)
+    roots = {other: stem(other) for other in theirs}
     near: Nearness = {}
     for word in mine:
-        lanes = sum(map(mul, [number - SHIFT for number in _direction(word)], columns)) + shift
+        lanes = sum(map(mul, _direction(word), columns)) + shift
         products = memoryview(lanes.to_bytes(4 * len(theirs), "little")).cast("I")
-        values = [(lane - SHIFT) / unit if lane > SHIFT else 0.0 for lane in products]
+        values = [(lane - SHIFT) / UNIT if lane > SHIFT else 0.0 for lane in products]
         row = near[word] = dict(zip(theirs, values, strict=True))
         begun, root = word[:ALIKE_LETTERS], stem(word)
-        for other, its_root in zip(theirs, roots, strict=True):
+        for other, its_root in roots.items():
             if its_root == root:
                 row[other] = 1.0
             elif other.startswith(begun) and min(len(word), len(other)) > ALIKE_LETTERS:
@@ -265,12 +275,19 @@ def _nearness(mine: Sequence[str], theirs: Sequence[str]) -> Nearness:
     return near
 
 
-def _covered(near: Nearness, mine: Sequence[str], theirs: Sequence[str]) -> float:
-    """The share of the one's weight that the other says in near words."""
+def _covered(near: Nearness, mine: Sequence[str], theirs: Sequence[str]) -> tuple[float, float]:
+    """The share of the one's weight that the other says in near words, and the other way round."""
+    rows = [[*map(near[word].__getitem__, theirs)] for word in mine]
+    there = [max(row, default=0.0) for row in rows]
+    back = map(max, zip(*rows, strict=True)) if rows else [0.0] * len(theirs)
+    return _weighed(mine, there), _weighed(theirs, back)
+
+
+def _weighed(words: Sequence[str], best: Iterable[float]) -> float:
     whole = said = 0.0
-    for word in mine:
-        weight, best = _weight(word), max(map(near[word].__getitem__, theirs), default=0.0)
-        whole, said = whole + weight, said + (weight * best if best >= NEAR else 0.0)
+    for word, value in zip(words, best, strict=True):
+        weight = _weight(word)
+        whole, said = whole + weight, said + (weight * value if value >= NEAR else 0.0)
     return said / whole if whole else 0.0
 
 

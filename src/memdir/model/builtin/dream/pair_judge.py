@@ -13,7 +13,6 @@ from functools import cache
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.pair_features import Note, compared
 
-RELATIONS = ("same", "replaces", "different", "unrelated")
 WIDEST = 3.0  # an observation further from the usual than this says no more
 FILE = "model/builtin/dream/pair_judge.txt"
 

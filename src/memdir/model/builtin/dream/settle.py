@@ -13,7 +13,7 @@ from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import can_fuse, fused
 from memdir.model.builtin.dream.memory_page import Page, flat
-from memdir.model.builtin.dream.pair_features import Note, may_be_certain, telling
+from memdir.model.builtin.dream.pair_features import Note, may_be_certain
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
@@ -128,7 +128,7 @@ class Neighbours:
     def near(self, note: Note, *, but: str = "") -> list[str]:
         """The pages that share most with a note, nearest first."""
         sums: dict[str, float] = {}
-        for word, weight in telling(note).items():
+        for word, weight in note.telling.items():
             holders = self._holders.get(word, {})
             if len(holders) <= MAX_HOLDERS:
                 rare = weight * math.log(2 + len(self.notes) / max(1, len(holders)))
@@ -141,17 +141,15 @@ class Neighbours:
         """Every pair that one of `keys` forms with a near page."""
         seen: set[tuple[str, str]] = set()
         for key in keys:
-            mine = telling(self.notes[key])
+            mine = self.notes[key].telling
             for other in self.near(self.notes[key], but=key):
                 names = (key, other) if key < other else (other, key)
-                if names not in seen and _share(mine, telling(self.notes[other])) >= MIN_SHARE:
+                theirs = self.notes[other].telling
+                share = sum(mine[word] for word in mine.keys() & theirs.keys())
+                least = max(0.1, min(sum(mine.values()), sum(theirs.values())))
+                if names not in seen and share / least >= MIN_SHARE:
                     seen.add(names)
                     yield names
-
-
-def _share(mine: dict[str, float], theirs: dict[str, float]) -> float:
-    both = sum(mine[word] for word in mine.keys() & theirs.keys())
-    return both / max(0.1, min(sum(mine.values()), sum(theirs.values())))
 
 
 def note_of(page: Page) -> Note:
