@@ -24,7 +24,7 @@ from evals.extract_data import TRAINED, Case, memory_of, read, talk_of
 from memdir.disk.shipped import TABLE_END, shipped_path
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn, observe
-from memdir.model.builtin.extract.judge import CLASSES, FILE, TYPES, SentenceJudge, meaning_of, written
+from memdir.model.builtin.extract.judge import CLASSES, FILE, NUMBERS, TYPES, SentenceJudge, meaning_of
 from memdir.model.builtin.extract.same_memory import match_features, shelve
 from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.text.embedding import DIMENSIONS
@@ -260,6 +260,15 @@ def main() -> int:
     options.out.write_text("\n".join([HEADING, *written(judge), TABLE_END, ""]), encoding="utf-8")
     print(f"{len(examples)} conversations, {len(judge.features)} features, {options.out.stat().st_size} bytes")
     return 0
+
+
+def written(judge: SentenceJudge) -> Iterator[str]:
+    """The lines of a judge's file; equal judges give equal lines."""
+    yield f"scale\tscale\t{judge.scale!r}"
+    for part, numbers in zip(NUMBERS, (judge.matching, judge.familiar), strict=True):
+        yield from (f"{part}\t{name}\t{numbers[name]!r}" for name in sorted(numbers))
+    yield from (f"meaning\t{at}\t{' '.join(map(str, row))}" for at, row in enumerate(judge.meaning))
+    yield from (f"feature\t{name}\t{' '.join(map(str, judge.features[name]))}" for name in sorted(judge.features))
 
 
 if __name__ == "__main__":

@@ -269,9 +269,10 @@ def nearest_headers(
     one of the texts and, as far as there is room, the newest; in the order in which they were given."""
     if len(headers) <= limit:
         return list(headers), 0
-    index = MemoryIndex(store.root, store.place.derived)
-    index.refresh()
-    found = [index.search(text, limit=limit) for text in texts]
+    asked, index = dict.fromkeys(texts), MemoryIndex(store.root, store.place.derived)
+    if asked:
+        index.refresh()
+    found = [index.search(text, limit=limit) for text in asked]
     first = {key: at for keys in reversed(found) for at, key in enumerate(keys)}
     kept = {header.key for header in sorted(headers, key=lambda header: first.get(header.key, limit))[:limit]}
     return [header for header in headers if header.key in kept], len(headers) - limit

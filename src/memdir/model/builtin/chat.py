@@ -35,7 +35,8 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     has_said = any(INTRODUCTION in message.text for message in request.messages if message.role == "assistant")
     introduction = () if has_said or (job and job.is_introduced) else (INTRODUCTION,)  # once in a conversation
     if last is not None and last.tool_results:
-        return says(_quotation(last, _paths_read(request), introduction))
+        asked = {use.id: str(use.input.get("file_path")) for one in request.messages for use in one.tool_uses}
+        return says(_quotation(last, asked, introduction))
     candidates = sorted(_candidates(job, request) if job else (), key=lambda candidate: -candidate.score)[:MAX_QUOTED]
     named = _NAMED.findall(last.text) if last is not None and job else []
     if any(tool.name == "Read" for tool in request.tools) and (named or candidates):
@@ -44,10 +45,6 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     if not candidates:
         return says(" ".join((*introduction, NOTHING)))
     return says("\n".join([*introduction, "The index says:", *(f"  {c.line}" for c in candidates)]))
-
-
-def _paths_read(request: Request) -> dict[str, str]:
-    return {use.id: str(use.input.get("file_path")) for message in request.messages for use in message.tool_uses}
 
 
 def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:

@@ -55,7 +55,8 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
         again = [] if any(name.startswith("here_") for name in writes) else list(_kept_here(job, refused))
         return calls(again) if again else says("Nothing saved." if len(refused) == len(results) else "Saved.")
     said = before[-job.new_messages - 1 :]
-    known = {} if job.log else {memory.path: memory for memory in _known(job)}  # a log says what is new, and no more
+    found = ((os.path.join(folder.root, one.key), one) for folder in job.folders for one in folder.headers)
+    known = {} if job.log else {path: _Known(path, header) for path, header in found}  # a log says what is new, no more
     _follow(known, done)
     drafts = draft_memories(_talk(job, said, known))
     if not drafts:
@@ -79,11 +80,6 @@ def _kept_here(job: ExtractJob, refused: Sequence[ToolUse]) -> Iterator[ToolUse]
         if path.startswith(own.root + os.sep) and not content.startswith("<!--"):
             here = os.path.join(job.folders[0].root, os.path.basename(path))
             yield ToolUse(f"here_{number}", "Write", {"file_path": here, "content": content})
-
-
-def _known(job: ExtractJob) -> Iterator[_Known]:
-    for folder in job.folders:
-        yield from (_Known(os.path.join(folder.root, header.key), header) for header in folder.headers)
 
 
 def _follow(known: dict[str, _Known], messages: Sequence[Message]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from evals.train_extract import written
 
 from memdir.disk.shipped import shipped_lines, shipped_text
-from memdir.model.builtin.extract.judge import CLASSES, FILE, SentenceJudge, read, shipped, written
+from memdir.model.builtin.extract.judge import CLASSES, FILE, SentenceJudge, read, shipped
 from memdir.text.language import stems
 
 LARGEST = 2_000_000  # bytes; the package stays small

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from evals.extract import run
 from evals.extract_data import TRAINED, UNREAD, read
-from evals.train_extract import example_of, fit_two, train
+from evals.train_extract import example_of, fit_two, train, written
 
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.builtin.extract.judge import written
 
 from .talk import NOW, messages
 

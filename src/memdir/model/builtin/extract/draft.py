@@ -46,12 +46,7 @@ EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     """What this conversation gives to remember: usually nothing or one thing."""
-    return draft_with(conversation, shipped())
-
-
-def draft_with(conversation: Talk, judge: SentenceJudge) -> tuple[MemoryDraft, ...]:
-    """The same with a judge of the caller's choice (training and evaluation)."""
-    turns = observe(conversation)
+    turns, judge = observe(conversation), shipped()
     candidates = [one for found in find_candidates(turns, judge, conversation.existing) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(conversation, turns, shelf, judge)}

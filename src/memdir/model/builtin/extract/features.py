@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
@@ -65,6 +66,7 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
     return tuple(turns)
 
 
+@lru_cache(maxsize=256)  # a job is answered in turns, and each looks at the same conversation
 def _observed(turn: UserTurn, now: datetime) -> UserTurn:
     own = clauses(pointed(turn.line.text), turn.index)
     dates = read_dates([clause.text for clause in own], Clock(now.date(), turn.language))

@@ -51,7 +51,8 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     is_once = "onlynow" in meanings and "durable" not in meanings
     if not is_asked and (is_once or meanings & {"undecided", "rumour"}):
         return False
-    if candidate.type in ("user", "feedback") and not is_asked and _is_others(one):
+    is_others = is_reported(one.seen.clause.text) or ends_reported(one.seen.clause.sentence)
+    if candidate.type in ("user", "feedback") and not is_asked and is_others:
         return False
     if not one.seen.wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
         return False
@@ -78,10 +79,6 @@ def _is_played(turn: UserTurn) -> bool:
         anywhere("plays").match(text) or (anywhere("you-are").match(text) and anywhere("role").search(text))
         for text in said
     )
-
-
-def _is_others(one: Scored) -> bool:
-    return is_reported(one.seen.clause.text) or ends_reported(one.seen.clause.sentence)
 
 
 def _is_safe(one: Scored) -> bool:

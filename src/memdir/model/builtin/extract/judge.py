@@ -7,9 +7,10 @@ review, a feature a line with its weight for each class; `make train` writes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import Table, open_table
@@ -32,15 +33,18 @@ class SentenceJudge:
     matching: Mapping[str, float]
     familiar: Mapping[str, float]  # how little a common stem says about a topic, 0 to 1
 
+    @cached_property
+    def _columns(self) -> tuple[Weights, ...]:
+        return tuple(zip(*self.meaning, strict=True)) or ((),) * len(CLASSES)
+
     def probabilities(self, features: Iterable[str], words: Sequence[str]) -> dict[str, float]:
         """How likely each class is."""
         sums = [0.0] * len(CLASSES)
         for feature in features:
             for at, weight in enumerate(self.features.get(feature, ())):
                 sums[at] += weight
-        for value, row in zip(meaning_of(words), self.meaning, strict=False):
-            for at, weight in enumerate(row):
-                sums[at] += value * weight
+        if values := meaning_of(words):
+            sums = [sum(map(mul, values, column), start) for start, column in zip(sums, self._columns, strict=True)]
         top = max(sums)
         powers = [math.exp((value - top) * self.scale) for value in sums]
         total = sum(powers)
@@ -74,21 +78,12 @@ def read(lines: Iterable[str]) -> SentenceJudge:
         parts.setdefault(part, {})[name] = values
     features = {name: _whole(values) for name, values in parts["feature"].items()}
     meaning = tuple(_whole(values) for values in parts.get("meaning", {}).values())
-    matching, familiar = ({name: float(one) for name, one in parts.get(part, {}).items()} for part in _NUMBERS)
+    matching, familiar = ({name: float(one) for name, one in parts.get(part, {}).items()} for part in NUMBERS)
     return SentenceJudge(features, meaning, float(parts["scale"]["scale"]), matching, familiar)
 
 
-_NUMBERS = ("matching", "familiar")
+NUMBERS = ("matching", "familiar")
 
 
 def _whole(values: str) -> Weights:
     return tuple(map(int, values.split()))
-
-
-def written(judge: SentenceJudge) -> Iterator[str]:
-    """The lines of a judge's file; equal judges give equal lines."""
-    yield f"scale\tscale\t{judge.scale!r}"
-    for part, numbers in zip(_NUMBERS, (judge.matching, judge.familiar), strict=True):
-        yield from (f"{part}\t{name}\t{numbers[name]!r}" for name in sorted(numbers))
-    yield from (f"meaning\t{at}\t{' '.join(map(str, row))}" for at, row in enumerate(judge.meaning))
-    yield from (f"feature\t{name}\t{' '.join(map(str, judge.features[name]))}" for name in sorted(judge.features))
