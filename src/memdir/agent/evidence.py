@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from unicodedata import category
 
@@ -18,7 +18,7 @@ from memdir.agent.forgotten import Heard, heard_in
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, Cue, anywhere, cues, fold, small_words, tokens, tongue_of
-from memdir.text.nearness import Sentence, is_opposite
+from memdir.text.nearness import Sentence, is_opposite, sentence_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.text.stems import stem
@@ -169,19 +169,22 @@ class Evidence:
         statements = [text for piece in own if piece.speaker is Speaker.USER for text in self._statements(piece.text)]
         self.is_lasting = any(_meanings(text, self.tongue) & _LASTING for text in (*statements, *_texts(own)))
         self._own, self._sentences = _windows(statements), len(statements)
-        self._told = self._own + _windows(_texts(own))
+        self._told = [*dict.fromkeys((*self._own, *_windows(_texts(own))))]
         spoken_by_it = _texts(piece for piece in said if piece.speaker is Speaker.ASSISTANT)
-        self._assistant = [some for some in _windows(spoken_by_it) if len(some.terms) >= TELLING_TERMS]
+        self._assistant = [one for one in dict.fromkeys(_windows(spoken_by_it)) if len(one.terms) >= TELLING_TERMS]
         low = [piece for piece in said if piece.trust.is_low]
         self._reads_more = reads_more
         self.has_foreign = reads_more or bool(low) or any(piece.speaker is Speaker.REPORTED for piece in said)
         tongues = [(piece, tongue_of(piece.text[:MAX_TOLD])) for piece in low]
         texts = [(piece, tongue, text) for piece, tongue in tongues for text in sentences_of(piece.text)]
-        self._foreign = [(piece, tongue, Sentence(text)) for piece, tongue, text in texts[-MAX_SENTENCES:]]
+        once: dict[tuple[str, str, Trust], Said] = {}  # a log says the same a thousand times
+        for piece, tongue, text in texts[-MAX_SENTENCES:]:
+            once.setdefault((tongue, text, piece.trust), piece)
+        self._foreign = [(piece, tongue, sentence_of(text)) for (tongue, text, _), piece in once.items()]
         self._agreements = list(self._find_agreements())
         self.has_agreement = any(one.agrees for one in self._agreements)
         trusted = [piece for piece in said if not piece.trust.is_low]
-        self._trusted = [(piece, Sentence(text)) for piece in trusted for text in sentences_of(piece.text)]
+        self._trusted = [(piece, sentence_of(text)) for piece in trusted for text in sentences_of(piece.text)]
         self.support = cache(self._support)  # a draft is judged again when something was cut from it
 
     @property
@@ -193,7 +196,7 @@ class Evidence:
         """Who carries a claim. For a fact the user's questions and what he tells of others count as well; what is so
         of the user himself is not made so by a bare yes."""
         asked, is_translated = Sentence(claim), draft_tongue != self.tongue
-        told = self._told if kind in FACTUAL else self._own
+        told = self._told if kind in FACTUAL else [*dict.fromkeys(self._own)]
         user, denied = _nearest(asked, told, is_translated=is_translated), 0.0
         if user >= SAID:
             tongue = UNKNOWN if is_translated else self.tongue  # a few words may be of either language
@@ -221,10 +224,11 @@ class Evidence:
     def messages_of(self, claims: Iterable[str], *, is_translated: bool) -> tuple[str, ...]:
         """The messages of the user and the assistant that say what is claimed."""
         asked = [Sentence(claim) for claim in claims]
-        near = [
-            (max((one.nearness(other, is_translated=is_translated) for one in asked), default=0.0), piece.message_id)
-            for piece, other in self._trusted
-        ]
+        said = {
+            other: max((one.nearness(other, is_translated=is_translated) for one in asked), default=0.0)
+            for other in {other for _, other in self._trusted}
+        }
+        near = [(said[other], piece.message_id) for piece, other in self._trusted]
         best = max((score for score, _ in near), default=0.0)
         return tuple(dict.fromkeys(message for score, message in near if score >= SAID and score >= best / 2))
 
@@ -310,6 +314,7 @@ class Agreement:
         return size < TELLING_TERMS and (self._lasts or (self._is_plain and foreign < SAID))
 
 
+@lru_cache(maxsize=256)  # people answer in the same few words
 class _Answer:
     """What an answer says by its words alone, in whatever language: what has no sign of a yes agrees to nothing."""
 
@@ -329,6 +334,7 @@ def _nearest(claim: Sentence, sentences: Iterable[Sentence], *, is_translated: b
     return max((claim.nearness(other, is_translated=is_translated) for other in sentences), default=0.0)
 
 
+@lru_cache(maxsize=512)
 def _cues(text: str, tongue: str) -> list[Cue]:
     """What a text's turns of phrase mean; in every language where its own is not known."""
     folded = fold(text)
@@ -359,4 +365,4 @@ def _texts(pieces: Iterable[Said]) -> list[str]:
 def _windows(texts: Iterable[str]) -> list[Sentence]:
     """Each sentence, and each with the next: what is said in two breaths."""
     found = list(texts)
-    return [Sentence(text) for text in (*found, *(f"{one} {other}" for one, other in pairwise(found)))]
+    return [sentence_of(text) for text in (*found, *(f"{one} {other}" for one, other in pairwise(found)))]

@@ -8,11 +8,13 @@ line of the conversation that it and the forgotten sentence both came from.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import chain
 
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
@@ -73,7 +75,11 @@ class _Told:
     doubt: float = 0.0
 
     def __post_init__(self) -> None:
-        self.sentence, self.tongue = Sentence(self.text), tongue_of(self.text)
+        self.sentence = Sentence(self.text)
+
+    @cached_property
+    def tongue(self) -> str:
+        return tongue_of(self.text)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -107,28 +113,35 @@ class _ByWord:
     """Sentences by their words: in one language those that share none are never near enough to matter."""
 
     def __init__(self, told: Iterable[_Told]) -> None:
-        self._all = list(told)
+        self.all = list(told)
         self._by_term: dict[str, list[_Told]] = {}
-        self._by_tongue: dict[str, list[_Told]] = {}
-        for one in self._all:
-            self._by_tongue.setdefault(one.tongue, []).append(one)
+        for one in self.all:
             for term in one.sentence.terms:
                 self._by_term.setdefault(term, []).append(one)
 
-    def __iter__(self) -> Iterator[_Told]:
-        return iter(self._all)
-
-    def like(self, told: _Told) -> dict[_Told, None]:
-        """Those that share most words with it, of as many the last."""
-        shared = Counter(one for term in told.sentence.terms for one in self._by_term.get(term, [])[-MAX_SHARING:])
-        found = dict.fromkeys(sorted(shared, key=shared.__getitem__)[-MAX_ALIKE:])
-        for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
-            if tongue not in (told.tongue, UNKNOWN):
-                found |= dict.fromkeys(some[-MAX_SHARING:])
+    @cached_property
+    def _by_tongue(self) -> dict[str, list[_Told]]:
+        found: dict[str, list[_Told]] = {}
+        for one in self.all:
+            found.setdefault(one.tongue, []).append(one)
         return found
 
-    def nearest(self, told: _Told) -> float:
-        return max((told.nearness(one) for one in self.like(told)), default=0.0)
+    def like(self, told: _Told) -> Iterator[_Told]:
+        """Those that share most words with it, of as many the last, then those in other languages."""
+        sharing = (self._by_term.get(term, [])[-MAX_SHARING:] for term in told.sentence.terms)
+        shared = Counter(chain.from_iterable(sharing))
+        yield from sorted(shared, key=shared.__getitem__)[: -MAX_ALIKE - 1 : -1]
+        for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
+            if tongue not in (told.tongue, UNKNOWN):
+                yield from some[-MAX_SHARING:]
+
+    def nearest(self, told: _Told, *, enough: float = math.inf) -> float:
+        """How near the nearest is, or one that is near enough."""
+        best = 0.0
+        for one in self.like(told):
+            if (best := max(best, told.nearness(one))) >= enough:
+                break
+        return best
 
 
 class Forgotten:
@@ -140,6 +153,7 @@ class Forgotten:
         self._stores = stores
         self._hear = heard
         self._is_live = is_live  # one conversation that goes on: "the old one was right" needs no name
+        self._told = cache(lambda text: _Told(text, self._came(text)))  # what stands here, each sentence read once
 
     def among(self, claims: Iterable[str], *, instead_of: Iterable[str] = ()) -> list[str]:
         """Those of the claims that nobody may bring back. `instead_of` is what would have to give way to them."""
@@ -157,18 +171,18 @@ class Forgotten:
         told = _Told(claim)
         if not told.sentence.terms or claim in self._living:
             return True
-        near = [(told.nearness(one) - one.doubt, one) for one in self._said_here.like(told)]
+        near = self._said_here.like(told)
         if len(told.words) < TELLING:
             terms = told.sentence.terms
-            return told.words != terms or any(terms <= one.sentence.terms for _, one in near)
-        if not any(score >= STANDS and not is_opposite(one.text, claim) for score, one in near):
+            return told.words != terms or any(terms <= one.sentence.terms for one in near)
+        if not any(told.nearness(one) - one.doubt >= STANDS and not is_opposite(one.text, claim) for one in near):
             return False
         parts = [_Told(part) for part in parts_of(claim)]
-        return len(parts) == 1 or all(self._said_here.nearest(part) >= HALF for part in parts)
+        return len(parts) == 1 or all(self._said_here.nearest(part, enough=HALF) >= HALF for part in parts)
 
     def is_later(self, sentences: Iterable[str]) -> bool:
         """Whether a memory was told later than anything that the user said here: then nothing here takes it back."""
-        last = max((one.time for one in self._heard if not one.is_off), default=0.0)
+        last = max((one.time for one in self._heard.all if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
     def was_ended(self, claim: str) -> bool:
@@ -200,7 +214,7 @@ class Forgotten:
         hits += self._hits_by_line(claim)
         if not hits:
             return None
-        known = self._standing.nearest(claim)
+        known = self._standing.nearest(claim, enough=max(near for near, _ in hits))
         gone = [one for near, one in hits if near > known]
         if not gone or self._was_said(claim, max(-1.0 if one.is_off else one.time for one in gone)):
             return False if gone else None
@@ -208,11 +222,10 @@ class Forgotten:
 
     def _turned_back(self, since: float) -> bool:
         """Whether the user has since spoken of a change, without a word of what it is to be."""
-        return any(one.time > since and one.is_statement and one.tells_change for one in self._heard)
+        return any(one.time > since and one.is_statement and one.tells_change for one in self._heard.all)
 
     def _hits_by_line(self, claim: _Told) -> Iterator[tuple[float, _Told]]:
-        """What is gone and came from the very line that this would be taken from; what was said while memory was off
-        is gone from the beginning."""
+        """What is gone and came from the line that this would be taken from; what was said while off is, anyway."""
         for line in self._sources_of(claim):
             near = claim.nearness(line)
             if line.is_off and near >= OVERHEARD:
@@ -224,7 +237,7 @@ class Forgotten:
     def _sources_of(self, claim: _Told) -> list[_Told]:
         near = [(claim.nearness(one), one) for one in self._heard.like(claim)]
         best = max((score for score, _ in near), default=0.0)
-        return [one for score, one in near if score == best >= SAID]
+        return [one for score, one in reversed(near) if score == best >= SAID]
 
     def _is_older(self, claim: _Told, given_up: Sequence[_Told]) -> bool:
         """Whether an older word of the user's would replace a newer one, or stand beside it with another value."""
@@ -263,7 +276,8 @@ class Forgotten:
         """Whether the user said it later than that: this, and not rather something that stands here."""
         later = (one for one in self._heard.like(claim) if one.time > since or (or_then and one.time == since))
         near = (one for one in later if one.is_statement and claim.nearness(one) >= SAID)
-        return any(one.nearness(claim) >= self._standing.nearest(one) for one in near)
+        heard = ((one, one.nearness(claim)) for one in near)
+        return any(self._standing.nearest(one, enough=math.nextafter(score, 2)) <= score for one, score in heard)
 
     def _came(self, text: str) -> float:
         return max((gone.came.get(text, 0.0) for gone in self._histories), default=0.0)
@@ -291,7 +305,7 @@ class Forgotten:
 
     @cached_property
     def _standing(self) -> _ByWord:
-        return _ByWord(_Told(text, self._came(text)) for text in self._living)
+        return _ByWord(map(self._told, self._living))
 
     @cached_property
     def _said_here(self) -> _ByWord:
@@ -303,22 +317,21 @@ class Forgotten:
         for store in self._stores:
             for words, is_low in _beside(store):
                 told |= {text: is_low and told.get(text, True) for text in sentences_in(words)}
-        return _ByWord(_Told(text, doubt=DOUBT if is_low else 0.0) for text, is_low in told.items())
+        for text, is_low in told.items():
+            self._told(text).doubt = DOUBT if is_low else 0.0
+        return _ByWord(map(self._told, told))
 
     @cached_property
     def _heard(self) -> _ByWord:
-        heard = sorted(map(self._unless_purged, self._hear()), key=lambda one: one.time)
-        last = {(text, one.is_off): one for one in heard for text in sentences_of(one.text)}
+        gone, heard = self.purged.get, sorted(self._hear(), key=lambda one: one.time)
+        known = (replace(one, is_off=one.is_off or one.time <= gone(one.line[0], -1.0)) for one in heard)
+        last = {(text, one.is_off): one for one in known for text in sentences_of(one.text)}
         return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())
 
     @cached_property
     def purged(self) -> dict[str, float]:
         """The sessions from which nothing may be kept that was said before a moment (L2)."""
         return {name: when for gone in self._histories for name, when in gone.purged.items()}
-
-    def _unless_purged(self, heard: Heard) -> Heard:
-        is_purged = heard.time <= self.purged.get(heard.line[0], -1.0)
-        return replace(heard, is_off=True) if is_purged else heard
 
 
 def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:

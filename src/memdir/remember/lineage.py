@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from memdir.agent.evidence import SAID, Evidence, take_apart
 from memdir.agent.forgotten import Forgotten
@@ -72,7 +73,6 @@ class DraftJudge:
     stores: Sequence[MemoryStore]
     messages: Sequence[Message]
     forgotten: Forgotten
-    _evidence: Evidence | None = None
     _known: dict[tuple[str, bytes | None, bytes | None], Judged] = field(default_factory=dict)
 
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
@@ -102,7 +102,7 @@ class DraftJudge:
         """A draft's claims, asked for once."""
         asked = (draft.path, draft.before, draft.after)
         if asked not in self._known:
-            judged = self._for_all_projects(draft, _judge_draft(draft, self._asked()))
+            judged = self._for_all_projects(draft, _judge_draft(draft, self._evidence))
             self._known[asked] = self._without_forgotten(draft, judged)
         return self._known[asked]
 
@@ -127,16 +127,16 @@ class DraftJudge:
         is_empty = not re.search(r"\w", again.topic.body) and draft.key != INDEX_NAME
         return replace(again, is_forgotten=is_empty or bool(set(again.claims) & set(back)))
 
-    def _asked(self) -> Evidence:
-        self._evidence = self._evidence or Evidence([*doubtful(self.stores), *take_apart(self.messages)])
-        return self._evidence
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return Evidence([*doubtful(self.stores), *take_apart(self.messages)])
 
     def _unheard_of(self, draft: Draft) -> Ruling | None:
         """What holds for a person in all projects goes only where they speak of it themselves."""
         if draft.store.scope != OWN:
             return None
         stood = Topic(draft.before or b"")
-        if is_spoken_of(claims_of(stood), stood.kind, self._asked()):
+        if is_spoken_of(claims_of(stood), stood.kind, self._evidence):
             return None
         return Ruling(f"{draft.key} holds in all projects of the user, who did not speak of it here: it stays")
 

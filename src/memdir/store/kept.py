@@ -16,7 +16,7 @@ from typing import Literal
 
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic
-from memdir.text.body_text import BodySentence, headings, lines_of_code, sentences
+from memdir.text.body_text import headings, lines_of_code, sentences
 from memdir.text.language import meanings_in
 from memdir.text.naming import describe_rule, title
 from memdir.text.nearness import Sentence
@@ -276,22 +276,15 @@ def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Top
 def _units(body: str) -> list[_Unit]:
     """The sentences of a body in order, and between them the lines that are no prose; headings name what follows."""
     above = [(-1, ""), *headings(body)]
-    found = [
-        _Unit(one.text, one.start, one.end, one.label, _lead(body, one), gap=_gap(body, one)) for one in sentences(body)
-    ]
+    found = []
+    for one in sentences(body):
+        lead = body[body.rfind("\n", 0, one.paragraph) + 1 : one.paragraph]  # the list mark or the label before it
+        lines = body[len(body[: one.start].rstrip()) : one.start].count("\n")
+        gap = "\n" * min(lines, 2) or " "
+        found.append(_Unit(one.text, one.start, one.end, one.label, lead, gap=gap))
     found += [_Unit(text, start, end, "code", is_prose=False) for text, start, end in lines_of_code(body)]
     headed = (replace(one, heading=above[bisect(above, one.start, key=lambda head: head[0]) - 1][1]) for one in found)
     return sorted(headed, key=lambda unit: unit.start)
-
-
-def _lead(body: str, sentence: BodySentence) -> str:
-    """The list mark or the label before the paragraph of a sentence."""
-    return body[body.rfind("\n", 0, sentence.paragraph) + 1 : sentence.paragraph]
-
-
-def _gap(body: str, sentence: BodySentence) -> str:
-    lines = body[len(body[: sentence.start].rstrip()) : sentence.start].count("\n")
-    return "\n" * min(lines, 2) or " "
 
 
 def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate, _Unit | None]]) -> str:

@@ -12,7 +12,6 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from memdir.disk.git import object_id
@@ -24,7 +23,7 @@ from memdir.store.move import moves_of
 from memdir.store.shared import author_of
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
-from memdir.text.nearness import Sentence
+from memdir.text.nearness import sentence_of
 from memdir.text.sentences import sentences_of
 
 LEARNING = ("extract", "dream")  # sources of changes that forks make
@@ -66,7 +65,9 @@ class Gone:
                 return
             if self._head and not self._history.is_behind(self._head, head):  # it was begun again
                 self.left, self.came, self._purges, self._taken_back, self._head = {}, {}, {}, set(), ""
-            for commit, files in self._history.with_texts(self._history.log(since=self._head)[::-1], is_memory_path):
+            # What a history found when it began took nothing away, and nobody knows how old it was.
+            changes = [one for one in self._history.log(since=self._head)[::-1] if not one.is_beginning]
+            for commit, files in self._history.with_texts(changes, is_memory_path):
                 self._take(commit, files)
             self._head = head
 
@@ -91,7 +92,7 @@ class Gone:
             self._taken_back.discard((file.path, file.before, file.after))
             self._taken_back.add((file.path, file.after, file.before))
         for text in (text for text in came if text not in left):
-            self.came[text] = 0.0 if commit.is_beginning else commit.moment  # nobody knows how old that was
+            self.came[text] = commit.moment
             self.left.pop(text, None)
 
     def _note_purge(self, commit: Commit) -> None:
@@ -211,16 +212,11 @@ class _Gained:
 
 def _said_again(sentence: str, others: Sequence[str]) -> Iterator[str]:
     """Those of the others that a sentence says in other words, or that say it."""
-    new = _sentence(sentence)
+    new = sentence_of(sentence)
     for other in others[-MAX_COMPARED:]:
-        old = _sentence(other)
+        old = sentence_of(other)
         if max(new.nearness(old, is_translated=False), old.nearness(new, is_translated=False)) >= AGAIN:
             yield other
-
-
-@lru_cache(4096)
-def _sentence(text: str) -> Sentence:
-    return Sentence(text)
 
 
 def _all(told: Iterable[Told]) -> Told:

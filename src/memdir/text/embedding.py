@@ -49,18 +49,6 @@ class WordSum:
 class Table:
     """The mapped file. Opening reads 32 bytes; the rest comes in by pages as words are looked up."""
 
-    __slots__ = (
-        "_buckets",
-        "_common",
-        "_of_documents",
-        "_of_questions",
-        "_prints",
-        "_query_weights",
-        "_rows",
-        "_scales",
-        "identity",
-    )
-
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
         words, buckets, dimensions, self.identity = view[8:24].cast("I")

@@ -43,13 +43,12 @@ def fold(text: str) -> str:
 
 def tokens(folded: str) -> list[str]:
     """Words of folded text; elided articles are cut off, runs of Chinese, Japanese and Korean stay whole."""
-    words: list[str] = []
     known = _variants()
-    for word in plain_words(folded):
-        meant = known.get(word, word)
-        cut = _ELISION.match(meant) if "'" in meant else None
-        words.extend((cut.group(1) + "'", cut.group(2)) if cut else (meant,))
-    return words
+    words = [known.get(word, word) for word in plain_words(folded)]
+    if "'" not in folded and "’" not in folded:
+        return words
+    cuts = ((word, _ELISION.match(word)) for word in words)
+    return [part for word, cut in cuts for part in ((cut[1] + "'", cut[2]) if cut else (word,))]
 
 
 @cache
@@ -69,14 +68,15 @@ def small_words() -> dict[str, frozenset[str]]:
 
 
 @cache
-def common_words() -> frozenset[str]:
-    """The same in all languages together."""
-    return frozenset().union(*small_words().values())
+def common_words() -> dict[str, list[str]]:
+    """The same in all languages together, each with its languages."""
+    words = frozenset().union(*small_words().values())
+    return {word: [name for name, known in small_words().items() if word in known] for word in words}
 
 
 @cache
 def _stems() -> LightStems:
-    return LightStems(common_words())
+    return LightStems(frozenset(common_words()))
 
 
 def stems(text: str) -> list[str]:
@@ -90,10 +90,8 @@ def language(folded: str) -> str:
     script = _by_script(folded)
     if script:
         return script
-    counts: Counter[str] = Counter()
-    for word in tokens(folded):
-        if (plain := word.rstrip("'")) in common_words():
-            counts.update([name for name, known in small_words().items() if plain in known])
+    known = common_words()
+    counts = Counter(name for word in tokens(folded) for name in known.get(word.rstrip("'"), ()))
     best = max(counts, key=lambda name: (counts[name], name == "en"), default="en")
     return best if counts[best] >= MIN_LANGUAGE_HITS else "en"
 
@@ -144,6 +142,7 @@ def _table() -> dict[str, dict[str, tuple[str, ...]]]:
     return table
 
 
+@cache
 def alternatives(meaning: str, language: str | None = None) -> str:
     """A regular expression for any phrase of the meaning: in one language and English ("own-…" without), or in all."""
     known, also = _table()[meaning], () if meaning.startswith("own-") else ("en",)

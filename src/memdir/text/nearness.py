@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache, cached_property, lru_cache
+from itertools import chain
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
@@ -58,6 +59,9 @@ class Sentence:
     def meaning(self, other: Sentence) -> float:
         """How near the two are by what their words mean alone."""
         return float(sum(map(mul, self._direction, other._direction)))
+
+
+sentence_of = lru_cache(4096)(Sentence)  # a conversation, or a history, says the same again and again
 
 
 def parts_of(text: str) -> list[str]:
@@ -117,16 +121,18 @@ def _term(word: str) -> str:
 
 def things_in(text: str) -> frozenset[int]:
     """The things of the glossary that a text mentions."""
-    whole, stems, unspaced = _glossary()
-    found: set[int] = set()
-    for word in split_words(text):
-        found.update(whole.get(word, ()))
-        for length in range(2, len(word) + 1):
-            found.update(stems.get(word[:length], ()))
+    found = frozenset[int]().union(*map(_things, split_words(text)))
     folded = text.casefold()
     if not folded.isascii() and any(map(is_unspaced, folded)):
-        found.update(number for phrase, number in unspaced if phrase in folded)
-    return frozenset(found)
+        return found.union(number for phrase, number in _glossary()[2] if phrase in folded)
+    return found
+
+
+@lru_cache(maxsize=1 << 15)
+def _things(word: str) -> tuple[int, ...]:
+    whole, stems, _ = _glossary()
+    begun = (stems.get(word[:length], ()) for length in range(2, len(word) + 1))
+    return (*whole.get(word, ()), *chain.from_iterable(begun))
 
 
 @cache

@@ -31,6 +31,7 @@ _SHORTENED = (
 _NOT_END = re.compile(rf"(?:\b(?:{_SHORTENED})\.|\b(?-i:[A-Z])\.)$", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:\b\d{1,2}\.|\.\.\.)$")  # "the 3. of May", as people say it; what is written ends there
 _ENDS_LINE = re.compile(_LINE)
+_MAY_END = re.compile(rf"[.!?…。！？；;–—{_BREAKS}-]")  # without any of these a text is one sentence
 _LONGEST = 8  # characters of a shortening
 _FACT = re.compile(
     r"https?://[^\s)>\]]+"  # links
@@ -53,7 +54,7 @@ def masked(text: str) -> str:
 def bounds(text: str, breaks: re.Pattern[str] = LINES) -> Iterator[tuple[int, int]]:
     """Where each sentence begins and ends, with the space behind it; in prose a shortening ends none, a line does."""
     start = 0
-    for found in breaks.finditer(text):
+    for found in breaks.finditer(text) if _MAY_END.search(text) else ():
         before = text[max(start, found.start() - _LONGEST) : found.start()]
         is_short = breaks in (STOPS, SPEECH, DATED) and _NOT_END.search(before)
         goes_on = is_short or (breaks in (SPEECH, DATED) and _NUMBERED.search(before))

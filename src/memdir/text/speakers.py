@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import groupby
 
 from memdir.text.lookalikes import HOST_PREFIX, HOST_TAGS
@@ -72,12 +73,12 @@ def pieces_of(text: str) -> Iterator[Piece]:
             yield Piece(speaker, joined)
 
 
-def _cut(text: str) -> Iterator[Piece]:
+@lru_cache(maxsize=256)  # whoever learns from a conversation asks several times
+def _cut(text: str) -> tuple[Piece, ...]:
+    found: list[Piece] = []
     for piece in _by_host(text):
-        if piece.speaker.is_host:
-            yield piece
-        else:
-            yield from (Piece(_WHOSE[whose], part) for whose, part in cut_pastes(piece.text))
+        found += [piece] if piece.speaker.is_host else [Piece(_WHOSE[of], one) for of, one in cut_pastes(piece.text)]
+    return tuple(found)
 
 
 def without_host(text: str) -> str:

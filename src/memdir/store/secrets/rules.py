@@ -150,7 +150,8 @@ def unmarked(view: View) -> View | None:
             break
     seen = {view.text[slice(*word)] for word in view.words}
     new = [word for word in (whole[slice(*one)] for one in words_of(whole)) if word not in seen]
-    if not any(map(_is_encoded, new)) and not (whole != once and _formats_in(new)) and not _is_more(whole):
+    encoded = (run for word in new for run in compiled(r"[A-Za-z0-9+/_-]{24,}").findall(word))
+    if not any(map(decoded, encoded)) and not (whole != once and _formats_in(new)) and not _is_more(whole):
         return None
     return rewritten(view, _MARKUP, lambda _: "")
 
@@ -171,10 +172,6 @@ def _is_more(text: str) -> bool:
     """Whether a text is a disguise of another kind still; asking for a sign first is far faster than a pattern."""
     beneath = ((ESCAPE, "%\\&"), (WRAPPED, "\n"), ("<!--", "<"))
     return any(any(sign in text for sign in signs) and compiled(one).search(text) for one, signs in beneath)
-
-
-def _is_encoded(word: str) -> bool:
-    return any(decoded(run) for run in compiled(r"[A-Za-z0-9+/_-]{24,}").findall(word))
 
 
 def _may_hold_pieces(text: str) -> bool:
