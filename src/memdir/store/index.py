@@ -216,7 +216,8 @@ class LoadedIndex:
 def load_index(data: bytes) -> LoadedIndex:
     """Cut to 200 lines, then to 25,000 bytes at a line end, and say so. Lines of files that no memory may be named like
     are left out."""
-    lines = [line for line in _LINE.findall(data) if line and _is_loaded(line)]
+    entries = ((line, parse_entry(line)) for line in _LINE.findall(data) if line)
+    lines = [line for line, one in entries if not one or is_key(posixpath.normpath(one.key), index_allowed=True)]
     lines_cut = len(lines) > MAX_LINES
     kept = b"".join(lines[:MAX_LINES])
     bytes_cut = len(kept) > MAX_BYTES
@@ -227,11 +228,6 @@ def load_index(data: bytes) -> LoadedIndex:
     if lines_cut or bytes_cut:
         text = text.rstrip("\r\n") + "\n\n" + _warning(len(lines), len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
     return LoadedIndex(text, line_count=len(lines), size_bytes=len(data), lines_cut=lines_cut, bytes_cut=bytes_cut)
-
-
-def _is_loaded(line: bytes) -> bool:
-    entry = parse_entry(line)
-    return entry is None or is_key(posixpath.normpath(entry.key), index_allowed=True)
 
 
 def _warning(lines: int, size: int, *, lines_cut: bool, bytes_cut: bool) -> str:
