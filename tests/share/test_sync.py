@@ -137,6 +137,33 @@ def test_a_name_that_a_mac_spells_in_its_own_way_is_one_name(team: Team) -> None
     assert list(in_step(ann, bob)) == [unicodedata.normalize("NFC", "müller.md")]
 
 
+@pytest.mark.parametrize("has_both", [False, True])
+def test_a_folder_that_a_mac_spells_in_its_own_way_is_one_folder(team: Team, has_both: bool) -> None:
+    ann, bob = team("ann", "bob")
+    key = unicodedata.normalize("NFC", "café/menu.md")
+    ann.put(unicodedata.normalize("NFD", key), memory_text("menu", BODY))
+    if has_both:
+        ann.put(f"{os.path.dirname(key)}/wine.md", memory_text("wine", BODY))
+    ann.sync(), bob.sync()
+    bob.put(key, bob.read(key).replace("First", "Bob's"))
+    bob.sync()
+    assert "Bob's line" in in_step(ann, bob)[key]
+    assert [path.name for path in ann.root.iterdir() if path.is_dir()] == [os.path.dirname(key)]
+
+
+def test_a_file_that_cannot_be_shared_is_not_deleted_for_all_because_of_how_its_name_is_spelled(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    key, as_on_a_mac = (unicodedata.normalize(form, "café/menu.md") for form in ("NFC", "NFD"))
+    shared(ann, bob, **{os.path.splitext(key)[0]: memory_text("menu", BODY)}, other=memory_text("other", BODY))
+    os.rename(ann.root / os.path.dirname(key), ann.root / os.path.dirname(as_on_a_mac))
+    ann.put(as_on_a_mac, memory_text("menu", "x" * (64 << 10)))
+    report = ann.syncing().status()[0]
+    assert (report.waiting, list(report.left_out)) == ([], [key])
+    assert ann.sync().sent_deletions == []
+    bob.sync()
+    assert key in bob.files()
+
+
 def test_deletions_reach_everybody_and_new_members_too(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))

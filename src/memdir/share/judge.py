@@ -72,7 +72,7 @@ class LocalTexts:
 def read_local(root: str, caps: TeamCaps) -> LocalTexts:
     """Every memory of the team's directory, under the name that all systems agree on (NFC)."""
     found = LocalTexts()
-    for path in sorted(path for path, _ in walk(root)):
+    for path in sorted((path for path, _ in walk(root)), key=lambda path: (nfc(path) != path, path)):
         key = nfc(path)
         try:
             if key in found.texts:
@@ -86,18 +86,23 @@ def read_local(root: str, caps: TeamCaps) -> LocalTexts:
         except FileNotFoundError:
             continue  # deleted at this moment
         except PathEscape as error:
-            found.left_out[path] = NotShared(harmless_name(path), "path", error.message, error.remedy)
+            found.left_out[key] = NotShared(harmless_name(path), "path", error.message, error.remedy)
         except TooLarge as error:
-            found.left_out[path] = NotShared(harmless_name(path), "too_large", str(error), "Split it, or cut it")
+            found.left_out[key] = NotShared(harmless_name(path), "too_large", str(error), "Split it, or cut it")
         except OSError as error:
-            found.left_out[path] = NotShared(harmless_name(path), "path", f"it cannot be read: {reason_of(error)}")
+            found.left_out[key] = NotShared(harmless_name(path), "path", f"it cannot be read: {reason_of(error)}")
     return found
 
 
 def spell_alike(root: str) -> None:
-    """Give files whose names a Mac spelled in its own way the name that all systems agree on."""
+    """Put what a Mac spelled in its own way, file or folder, under the name that all systems agree on."""
     for path in [path for path, _ in walk(root) if not path.isascii() and nfc(path) != path]:
         folder, name = os.path.split(path)
-        with suppress(OSError, PathEscape), held_folder(root, folder) as held:
-            if not os.path.lexists(os.path.join(held, nfc(name))):
-                os.rename(os.path.join(held, name), os.path.join(held, nfc(name)))
+        with suppress(OSError, PathEscape), held_folder(root, nfc(folder), create=True) as there:
+            with held_folder(root, folder) as held:
+                if not os.path.lexists(os.path.join(there, nfc(name))):
+                    os.rename(os.path.join(held, name), os.path.join(there, nfc(name)))
+            while folder != nfc(folder):  # as far as nothing else lies in it
+                folder, name = os.path.split(folder)
+                with held_folder(root, folder) as held:
+                    os.rmdir(os.path.join(held, name))
