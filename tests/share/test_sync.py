@@ -15,7 +15,7 @@ import pytest
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
 from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
-from memdir.store.history import Origin
+from memdir.store.history import PULLED, Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
@@ -247,6 +247,18 @@ def test_taking_back_a_pull_of_one_memory_of_many_deletes_nothing_either(team: T
     report = bob.sync()
     assert (report.sent_deletions, report.brought_back) == ([], ["new.md"])
     assert "new.md" in in_step(bob, ann)
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_what_was_set_aside_and_could_not_be_brought_back_is_not_deleted_for_all(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(6)})
+    with bob.store.changing(Origin(PULLED, trust="team"), "set aside: another team's") as change:
+        change.delete("m1.md")
+        change.drop_entry("m1.md")
+    report = bob.sync()
+    assert (report.sent_deletions, report.brought_back) == ([], ["m1.md"])
+    assert len(in_step(bob, ann)) == 6
 
 
 @pytest.mark.parametrize("kind", ["folder"])

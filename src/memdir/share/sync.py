@@ -41,7 +41,7 @@ MAX_BY_HAND = 10  # files that a person removes at once without a word; more tha
 FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
-_TAKEN_BACK = "undo of a pull"
+_TAKEN_BACK = "undo of a pull, or set aside"
 _NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 _DIGITS = 8
@@ -325,7 +325,8 @@ class Sync:
             for file in commit.files:
                 key = paths.pop(file.path, "")
                 if key and file.verb == "deleted":
-                    found[key] = _TAKEN_BACK if undone == PULLED else commit.source
+                    is_ours = commit.source == PULLED and BY not in commit.trailers  # no teammate's, and no person's
+                    found[key] = _TAKEN_BACK if undone == PULLED or is_ours else commit.source
         return found
 
     # What was changed here
