@@ -18,6 +18,7 @@ import pytest
 from memdir import open_memory
 from memdir.errors import RemoteError
 from memdir.memdir import MemDir
+from memdir.share.known import KnownTeam
 from memdir.share.remote import Manifest
 from memdir.share.remotes.hub import HubRemote
 from memdir.store.history import Origin, tell_derived
@@ -224,4 +225,40 @@ def test_whose_purge_it_is_the_token_says_and_no_name_of_a_machine(hub: HubServe
     assert told == [], "one's own memories stay one's own"
     replace(bob.syncing(), member="ann", on_purged=note).run()
     assert told == ["ann"]
+    place.admin.connection.close()
+
+
+def test_who_comes_back_after_a_purge_is_not_purged_again(hub: HubServer, tmp_path: Path) -> None:
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    told: list[str] = []
+
+    def note(name: str) -> tuple[list[str], list[str]]:
+        told.append(name)
+        return [], []
+
+    def purges() -> list[str]:
+        told.clear()
+        replace(bob.syncing(), on_purged=note).run()
+        return list(told)
+
+    def is_purged(text: str) -> None:
+        ann.put("hers.md", memory_text("hers", text))
+        ann.sync()
+        members = place.admin.ask("GET", "members").body["members"]
+        (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+        assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+
+    is_purged("What Ann said.")
+    assert purges() == ["ann"]
+    ann.sync()
+    ann.put("new.md", memory_text("new", "What Ann says since she is back."))
+    ann.sync()
+    assert purges() == []
+    known = KnownTeam.load(bob.store.place, bob.where)
+    known.revision = ""  # as when a text has to be asked for again
+    known.save()
+    assert purges() == [] and "new.md" in bob.files()
+    is_purged("What Ann said later.")
+    assert purges() == ["ann"]
     place.admin.connection.close()

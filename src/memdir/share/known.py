@@ -48,18 +48,21 @@ class KnownTeam:
     seen: dict[str, SeenMemory] = field(default_factory=dict)
     strays: dict[str, str] = field(default_factory=dict)  # digests of what lies here and this does not know, at first
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
+    purges: dict[str, int] = field(default_factory=dict)  # the last of each member, by its revision: once is enough
 
     @staticmethod
     def load(place: Place, remote: str) -> KnownTeam:
         """The note; an empty one where there is none, it is damaged, or it is about another remote."""
         found = note_of_team(place)
-        memories, purged = found.get("memories"), found.get("purged")
+        memories, purged, purges = (found.get(name) for name in ("memories", "purged", "purges"))
         if found.get("remote") != remote or not isinstance(memories, dict):
             return KnownTeam(place, remote)
         known = KnownTeam(place, remote, _text(found.get("revision")), _text(found.get("team")))
         known.synced = moment(found.get("synced"))
         known.seen = {key: _seen(told) for key, told in memories.items() if is_key(key) and isinstance(told, dict)}
         known.purged = [one for one in purged if isinstance(one, str)] if isinstance(purged, list) else []
+        numbers = purges.items() if isinstance(purges, dict) else ()
+        known.purges = {name: at for name, at in numbers if isinstance(at, int)}
         return known
 
     def save(self) -> None:
@@ -70,6 +73,7 @@ class KnownTeam:
             "team": self.team,
             "synced": self.synced,
             "purged": self.purged,
+            "purges": self.purges,
             "memories": {key: _told(one) for key, one in sorted(self.seen.items())},
         }
         make_folder(os.path.dirname(self.place.known_of_team))

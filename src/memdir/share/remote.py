@@ -110,7 +110,7 @@ class Delta:
     missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
     older: Mapping[str, Version] = field(default_factory=dict)  # what a remote that was set back has of known ones
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
-    purged: tuple[str, ...] = ()  # members of whom nothing shall be kept
+    purged: Mapping[str, int] = field(default_factory=dict)  # members of whom nothing up to a revision shall be kept
     told: str = ""  # what a person should know of it
 
 

@@ -177,7 +177,9 @@ class Sync:
         for author in sorted({version.author for version in wanted.values()}):
             mine = {key: version for key, version in wanted.items() if version.author == author}
             self._take(known, author, mine, delta, report)
-        known.purged += [name for name in delta.purged if name not in known.purged]
+        new = {name: at for name, at in delta.purged.items() if at > known.purges.get(name, 0)}
+        known.purges |= new
+        known.purged += [name for name in new if name not in known.purged]
         known.revision = delta.revision
         known.synced = self.clock()
         known.save()

@@ -45,7 +45,7 @@ class _Listing:
     revisions: dict[str, int] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     refused: dict[str, Reason] = field(default_factory=dict)
-    purged: dict[str, None] = field(default_factory=dict)
+    purged: dict[str, int] = field(default_factory=dict)  # members, and the revisions of their purges
     revision: int = 0
     restored: int = 0  # the last revision of the backup that it was brought back from; 0 where it never was
 
@@ -107,7 +107,7 @@ class HubRemote(Remote):
             gone = {key for key in known.strays.keys() & listed.versions.keys() if listed.versions[key].is_gone}
             differ |= {key: listed.versions[key] for key in gone if self._had(key, known.strays[key])}
         own = _name(self.me(), "member") if listed.purged else ""  # not by the name that this machine goes by
-        purged = tuple(name for name in listed.purged if name not in ("", own))
+        purged = {name: at for name, at in listed.purged.items() if name not in ("", own)}
         revision = f"{listed.revision}/{listed.restored}"
         return Delta(differ, listed.texts, revision, frozenset(missing), older, listed.refused, purged)
 
@@ -131,7 +131,7 @@ class HubRemote(Remote):
                 break
             for one in _list(answer, "entries"):
                 found.take(one)
-            found.purged |= {_name(one, "member"): None for one in _list(answer, "purged")}
+            found.purged |= {_name(one, "member"): _number(one, "revision") for one in _list(answer, "purged")}
             found.revision, found.restored = _number(answer, "revision"), _number(answer, "restored")
             if answer.get("more") is not True:
                 return found
