@@ -90,6 +90,7 @@ class Place:
     team_lists = _Below("state", "team", "lists.json")  # and what its members' lists there said
     team_lock = _Below("state", "team", "lock")
     team_failure = _Below("state", "team", "failure.json")  # why nothing gets through, and since when
+    purges_of_team = _Below("state", "team", "purges.json")  # what went with purged members, until somebody was told
     changed_for_team = _Below("state", "team", "changed")  # written to when a command changed something
     distilled = _Below("state", "distilled.json")  # the lines of daily logs that a dream has made memories of
     questions = _Below("state", "questions.json")  # what a dream asks a person, and what was answered

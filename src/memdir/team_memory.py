@@ -9,6 +9,7 @@ from memdir.store.shared import (
     author_of,
     fault_of_member,
     note_outcome,
+    note_purge,
     remote_of_note,
     told_member,
 )
@@ -86,10 +87,12 @@ class TeamMemory:
         *,
         is_dry: bool = False,
         pushes_only: bool = False,
+        is_behind: bool = False,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> SyncReport:
         """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
-        no error: `reason` and `problem` tell, and what waits is sent by the next one."""
+        no error: `reason` and `problem` tell, and what waits is sent by the next one. `is_behind` where nobody
+        reads the report: what a purge took is noted for the next that somebody does."""
         place = self._places.place
         self._places.require_enabled()
         try:
@@ -100,6 +103,7 @@ class TeamMemory:
             raise
         if not is_dry:
             note_outcome(place, str(report.reason), report.problem, self._clock())
+            note_purge(place, *((report.purged, report.may_hold) if is_behind else ((), {})))
         return report
 
     def joined(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
@@ -135,7 +139,7 @@ class TeamMemory:
     def sync_behind(self, pushes_only: bool = False) -> None:
         """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""
         try:
-            self.sync(pushes_only=pushes_only)
+            self.sync(pushes_only=pushes_only, is_behind=True)
         except MemdirError as error:
             from memdir.events import request_refused
 

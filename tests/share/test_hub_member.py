@@ -17,6 +17,7 @@ import pytest
 
 from memdir import open_memory
 from memdir.errors import RemoteError
+from memdir.hooks.hook import _of_team as of_team
 from memdir.memdir import MemDir
 from memdir.share.known import KnownTeam
 from memdir.share.remote import Manifest
@@ -151,8 +152,9 @@ def copied(memory: MemDir, key: str, text: str) -> None:
         change.put_entry(key, Topic(text.encode()))
 
 
+@pytest.mark.parametrize("is_behind", [False, True])
 def test_what_private_memories_took_over_from_a_purged_member_goes_with_the_next_pull(
-    hub: HubServer, memdir_command: str, project: Path, tmp_path: Path
+    hub: HubServer, memdir_command: str, project: Path, tmp_path: Path, is_behind: bool
 ) -> None:
     place = HubPlace(hub)
     ann = member(place, "ann", tmp_path, time.time)
@@ -169,10 +171,20 @@ def test_what_private_memories_took_over_from_a_purged_member_goes_with_the_next
     members = place.admin.ask("GET", "members").body["members"]
     (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
     assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
-    words = [memdir_command, "sync", "--home", str(tmp_path / "bob"), "--project", str(project)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert "gone with a member who was purged: project/own.md" in done.stdout, done.stderr
-    assert "project/pinned.md may hold what ann wrote" in done.stderr
+
+    def tells(*more: str) -> None:
+        words = [memdir_command, "sync", *more, "--home", str(tmp_path / "bob"), "--project", str(project)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert "gone with a member who was purged: project/own.md" in done.stdout, done.stderr
+        assert "project/pinned.md may hold what ann wrote" in done.stderr
+
+    if is_behind:
+        memory.team.sync_behind()
+        memory.team.sync_behind(pushes_only=True)  # what the first took is told all the same
+        assert any("went with a member" in line for line in of_team(memory))
+        tells("--status")
+    tells()
+    assert not any("went with a member" in line for line in of_team(memory)), "somebody was told"
     assert {header.key for header in memory.list()} == {"pinned.md", "project_coffee.md"}
     memory.undo()
     report = memory.team.sync()

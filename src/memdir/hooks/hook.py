@@ -401,12 +401,15 @@ def _saved(memory: MemDir, call: HookCall) -> str:
 
 
 def _of_team(memory: MemDir) -> list[str]:
-    """That the team's nightly dream waits for somebody's yes or no; and once, that nothing gets through to the team."""
+    """That the team's nightly dream waits for somebody's yes or no, or that something went with a purged member; and
+    once, that nothing gets through to the team."""
     if not memory.places.syncs:
         return []
-    from memdir.store.shared import Failure, proposals_noted, proposals_told
+    from memdir.store.shared import Failure, proposals_noted, proposals_told, purge_noted
 
     told, failure = [proposals_told(proposals_noted(memory.place))], Failure.load(memory.place)
+    if any(purge_noted(memory.place)):
+        told.append("Of memories here something went with a member whom the team purged, or may have to: `memdir sync`")
     if failure is not None and failure.is_news(memory.clock()):
         from memdir.errors import DiskError
 

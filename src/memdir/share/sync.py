@@ -32,7 +32,7 @@ from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, T
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
 from memdir.store.secrets.refuse import harmless_name
-from memdir.store.shared import proposals_noted
+from memdir.store.shared import proposals_noted, purge_noted
 from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 
@@ -114,6 +114,8 @@ class Sync:
         report.waiting = list(self._changes(known, local, report))
         report.left_out.update(local.left_out)
         report.proposals, report.team = proposals_noted(self.store.place), known.team
+        removed, held = purge_noted(self.store.place)
+        report.purged, report.may_hold = [*removed, *report.purged], held | report.may_hold
 
     def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
         if not is_dry:

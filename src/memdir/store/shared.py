@@ -12,7 +12,7 @@ from memdir.errors import BadMemoryFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from memdir.layout import Place
 
@@ -20,7 +20,7 @@ _MAX_KNOWN_BYTES = 16 << 20  # a few hundred bytes a memory
 MAX_MEMBER = 64  # characters of a member's name
 SOMEBODY = "somebody"  # whose name cannot be told
 TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true --layer local` for this project without one"
-_MAX_FAILURE_BYTES = 1 << 16
+_MAX_NOTE_BYTES = 1 << 20
 _OFFLINE_SECONDS = 86_400.0  # a day without a network is a usual one
 _SIGNS = frozenset(" ._-+@'")  # beside letters and digits
 
@@ -102,8 +102,7 @@ class Failure:
 
     @staticmethod
     def load(place: Place) -> Failure | None:
-        read = decode(read_if_plain(place.team_failure, _MAX_FAILURE_BYTES) or b"")
-        found = read if isinstance(read, dict) else {}
+        found = _read(place.team_failure)
         since, reason, problem = (found.get(name) for name in ("since", "reason", "problem"))
         if not isinstance(since, int | float) or not isinstance(reason, str) or not isinstance(problem, str):
             return None
@@ -121,12 +120,8 @@ class Failure:
         return f"Syncs with the team fail (first {age_words(self.since, now)}): {one_line(self.problem)}"
 
     def save(self, place: Place) -> None:
-        from memdir.disk.atomic import make_folder, write_bytes_atomic
-        from memdir.disk.plain_json import encode
-
         told = {"since": self.since, "reason": self.reason, "problem": self.problem, "told": self.is_told}
-        make_folder(place.team_failure.rpartition("/")[0])
-        write_bytes_atomic(place.team_failure, encode(told).encode("utf-8", "replace"), durably=False)
+        _write(place.team_failure, told)
 
 
 def note_outcome(place: Place, reason: str, problem: str, now: float) -> None:
@@ -138,6 +133,32 @@ def note_outcome(place: Place, reason: str, problem: str, now: float) -> None:
         from memdir.disk.atomic import delete_file
 
         delete_file(place.team_failure)
+
+
+def purge_noted(place: Place) -> tuple[list[str], dict[str, str]]:
+    """The memories that lost what a purged member wrote, and those that may hold some, with whose: in syncs that nobody
+    waited for, until somebody is told."""
+    found = _read(place.purges_of_team)
+    removed, held = found.get("removed"), found.get("held")
+    return removed if isinstance(removed, list) else [], held if isinstance(held, dict) else {}
+
+
+def note_purge(place: Place, removed: Sequence[str], held: Mapping[str, str]) -> None:
+    if removed or held or purge_noted(place) != ([], {}):
+        _write(place.purges_of_team, {"removed": removed, "held": held})
+
+
+def _read(path: str) -> dict[str, object]:
+    found = decode(read_if_plain(path, _MAX_NOTE_BYTES) or b"")
+    return found if isinstance(found, dict) else {}
+
+
+def _write(path: str, told: Mapping[str, object]) -> None:
+    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.disk.plain_json import encode
+
+    make_folder(path.rpartition("/")[0])
+    write_bytes_atomic(path, encode(told).encode("utf-8", "replace"), durably=False)
 
 
 def author_of(place: Place, key: str) -> str:

@@ -393,14 +393,10 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
         ("lost here and brought back", report.brought_back),
         (f"{would}sent", report.sent),
         (f"{would}deleted for all", report.sent_deletions),
-        ("gone with a member who was purged", report.purged),
     ):
         _tell_keys(context, word, keys)
     for key in report.conflicts:
         terminal.line(terminal.style(f"  both texts are kept: {shown_line(key)} (`memdir sync --resolve`)", "yellow"))
-    for file, member in report.may_hold.items():
-        told = f"{shown_line(file)} may hold what {shown_line(member)} wrote, who was purged"
-        context.note(f"{told}: `memdir purge --source person:{shown_line(member)}` shows it and asks")
     _tell_left_out(report, context)
     if report.problem:
         context.note(report.problem)
@@ -416,6 +412,11 @@ def _tell_keys(context: Any, word: str, keys: Sequence[str]) -> None:
 
 
 def _tell_left_out(report: SyncReport, context: Any) -> None:
+    """What does not travel, what went with a member or may have to, and what waits for somebody's word."""
+    _tell_keys(context, "gone with a member who was purged", report.purged)
+    for file, member in report.may_hold.items():
+        may = f"{shown_line(file)} may hold what {shown_line(member)} wrote, who was purged"
+        context.note(f"{may}: `memdir purge --source person:{shown_line(member)}` shows it and asks")
     told = Counter[tuple[str, str]]()
     for one in report.left_out.values():
         told[one.told, str(one.reason)] += 1
