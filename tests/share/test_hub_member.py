@@ -24,6 +24,7 @@ from memdir.share.remote import Manifest
 from memdir.share.remotes.hub import HubRemote
 from memdir.store.history import Origin, tell_derived
 from memdir.store.topic import Topic
+from memdir.store.undo import undo
 from memdir.team.commands import REASONS, REMEDIES
 from tests.conftest import Ran
 from tests.hub.servers import Client, HubServer
@@ -118,8 +119,11 @@ def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubS
     members = place.admin.ask("GET", "members").body["members"]
     (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
     assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
-    assert bob.sync().deleted == ["hers.md"]
+    report = bob.sync()
+    assert (report.deleted, report.purged) == (["hers.md"], ["team/hers.md"]), "what was not sent went with it"
     assert bob.files().keys() == {"his.md"}
+    undo(bob.store, bob.store.history.log("team/hers.md", limit=1)[0].id)
+    assert "And what Bob added." in bob.read("hers.md")
     place.admin.connection.close()
 
 
@@ -133,7 +137,7 @@ def test_what_was_purged_is_told_as_that_with_whose_it_was_and_what_one_can_do(h
     members = place.admin.ask("GET", "members").body["members"]
     (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
     assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
-    bob.sync()
+    assert bob.sync().purged == [], "of what one has not changed there is nothing to tell"
     bob.put("hers.md", text)
     report = bob.sync()
     (left,) = report.left_out.values()

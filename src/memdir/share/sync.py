@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
-from memdir.disk.safe_path import INDEX_NAME
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.events import (
     NullSink,
@@ -64,7 +64,7 @@ class SyncReport:
     brought_back: list[str] = field(default_factory=list)  # lost here, not deleted by anybody
     left_out: dict[str, NotShared] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)  # changed here, and not with the team yet
-    purged: list[str] = field(default_factory=list)  # private memories that lost what a purged member wrote
+    purged: list[str] = field(default_factory=list)  # private memories and edits that went with a purged member
     may_hold: dict[str, str] = field(default_factory=dict)  # those that may hold some, and whose: a person decides
     proposals: int = 0  # changes of the team's nightly dream that wait for a member's yes or no
     reason: Reason | str = ""  # why nothing was sent
@@ -262,6 +262,7 @@ class Sync:
             change.delete(key)
             change.drop_entry(key)
             report.deleted.append(key)
+            report.purged += [TEAM_PREFIX + key] if version.is_purged and not is_same else []  # with what was not sent
         elif text is not None and text != ours:
             self._write(change, key, text, version if text == theirs else None)
             report.taken.append(key)
