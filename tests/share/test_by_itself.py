@@ -172,6 +172,20 @@ def test_nothing_is_sent_while_a_turn_is_under_way() -> None:
     assert is_done.wait(10) and told == [True]
 
 
+def test_what_waited_for_the_end_of_a_turn_is_not_sent_when_memory_was_switched_off() -> None:
+    """S5."""
+    told: list[bool] = []
+    behind = TeamBehind(told.append, debounce=0.0)
+    behind.turn_began()
+    behind.changed()
+    assert behind._timer is not None
+    behind._timer.join(10)
+    behind.stop()
+    behind.turn_ended()
+    behind._timer.join(10)
+    assert told == []
+
+
 async def test_a_chat_takes_in_what_the_team_changed_before_its_first_turn(project: Path, bob: Member) -> None:
     model = ScriptedModel([says("On Tuesdays.")] * 4)
     async with ChatHost(joined(project, bob, model=model)) as host:

@@ -123,11 +123,11 @@ class TeamBehind:
     def turn_ended(self) -> None:
         self.is_in_turn = False
         if self._is_due:
-            self._is_due = False
             self.changed()
 
     def stop(self) -> None:
         """What waits to be sent waits for the next sync."""
+        self._is_due = False
         if self._timer is not None:
             self._timer.cancel()
 
