@@ -19,6 +19,7 @@ from memdir.model.model import ScriptedModel, calls, says
 from memdir.recall.recall import RecallRequest
 from memdir.store.history import Origin
 from memdir.store.topic import Topic
+from memdir.store.undo import undo
 from tests.conftest import Ran
 from tests.security.fakes import github_token
 
@@ -52,6 +53,23 @@ def test_no_write_turns_the_team_on(project: Path, memdir: Memdir) -> None:
     assert not os.path.exists(memory.place.team().root)
     assert memdir("remember", "Tests need Redis", "--scope", "team").code != 0
     assert not open_memory(project).places.has_team and "team's memory" not in memory.prompt()
+
+
+def test_nothing_of_the_team_s_is_deleted_while_it_is_off(project: Path) -> None:
+    first = opened(project)
+    first.start()
+    first.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    memory = open_memory(project)
+    path = memory.store.path_of("team/project_deploys.md")
+    workspace = Workspace(memory.stores.learning())
+    with pytest.raises(BadMemoryFile, match="team memory is off"):
+        workspace.write(path, b"<!-- delete: a model thinks so -->\n")
+    assert not workspace.changed() and path in workspace.refused
+    with pytest.raises(BadMemoryFile, match="team memory is off"):
+        memory.forget("team/project_deploys.md")
+    assert os.path.exists(path)
+    undo(memory.store)
+    assert not os.path.exists(path), "one's own change is taken back all the same"
 
 
 def test_a_repository_cannot_turn_it_on_or_say_whom_to_talk_to(project: Path) -> None:

@@ -148,7 +148,7 @@ class Workspace:
             raise BadMemoryFile(ruling.refusal, remedy="The other files are not touched by that")
         if ruling.place is not None:
             draft = self._placed(draft, ruling.place, os.path.realpath(path))
-        if draft.after is not None and is_of_team(draft.store.scope, draft.key):
+        if is_of_team(draft.store.scope, draft.key):
             self._refuse_private(draft, real)
         self._settle(real, draft.after or b"")
         if real in self.drafts and draft.store is not store:

@@ -24,7 +24,7 @@ from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
-from memdir.errors import BudgetReached, DiskError, MemdirError, ModelError
+from memdir.errors import BadMemoryFile, BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import Model, Request
@@ -349,7 +349,8 @@ class Extraction:
             key = os.path.relpath(path, os.path.realpath(store.root)).replace(os.sep, "/")
             with suppress(MemdirError):
                 restore(store, key)  # so that `undo` brings the memory back, and not that line
-            forget_memories(store, [key], origin=Origin("host", session=self.session.id))
+            with suppress(BadMemoryFile):  # the team's, while that is off
+                forget_memories(store, [key], origin=Origin("host", session=self.session.id))
         return [path for path in saved if path not in deleted]
 
     def _timed(self, turn: FinishedTurn) -> FinishedTurn:

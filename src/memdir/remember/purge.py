@@ -207,7 +207,7 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, project: Memory
                 if new != key and change.read(prefix + new) is not None:
                     raise EditConflict(f"there is a {new} by now", remedy="Purge again: another name is found")
                 if one.after is None or new != key:
-                    change.delete(prefix + key)
+                    change.put_back(prefix + key, None)
                 if one.after is not None:
                     change.put_back(prefix + new, one.after, mtime_ns=one.store.read_with_time(key)[1])
                 if not log_day(key):  # which is no memory, and has no line in the index

@@ -31,7 +31,7 @@ def refuse_private(key: str, data: bytes, *, has_team: bool) -> None:
     from memdir.disk.safe_path import is_index
 
     if not has_team:
-        raise BadMemoryFile(f"{key} would be the team's, and team memory is off", remedy=TURN_ON)
+        raise BadMemoryFile(f"{key} is the team's, and team memory is off", remedy=TURN_ON)
     if not is_index(key) and is_private(data):
         raise BadMemoryFile(
             f"{key} is about a person, and such memories are always private",

@@ -91,9 +91,10 @@ class ChangeSet:
         self._refuse_private(key, data, has_team=self._store.has_team)
         self._files[key] = (data, mtime_ns)
 
-    def put_back(self, key: str, data: bytes, *, mtime_ns: int | None = None) -> None:
-        """Set a file's bytes to what the history has of it: what once stood here is not judged again."""
-        self._refuse_private(key, data, has_team=True)
+    def put_back(self, key: str, data: bytes | None, *, mtime_ns: int | None = None) -> None:
+        """Set a file's bytes to what the history has of it, None where there was none: what once stood here is not
+        judged again."""
+        self._refuse_private(key, data or b"", has_team=True)
         self._files[key] = (data, mtime_ns)
 
     def _refuse_private(self, key: str, data: bytes, *, has_team: bool) -> None:
@@ -104,6 +105,7 @@ class ChangeSet:
             refuse_private(key, data, has_team=has_team or is_agents)
 
     def delete(self, key: str) -> None:
+        self._refuse_private(key, b"", has_team=self._store.has_team)
         self._files[key] = (None, None)
 
     def edit_index(self, edit: Callable[[Index], Index], *, key: str = INDEX_NAME) -> None:

@@ -197,11 +197,8 @@ def _take_back(
                 f"{key} has changed in the same lines since {commit.id[:8]}",
                 remedy=f"`memdir restore {key} --at {commit.id[:8]}` brings back a whole version",
             )
-    if target is None:
-        change.delete(key)
-    else:
-        is_exact = target == before and key != INDEX_NAME
-        change.put_back(key, target, mtime_ns=mtime_ns if is_exact else None)
+    is_exact = target is not None and target == before and key != INDEX_NAME
+    change.put_back(key, target, mtime_ns=mtime_ns if is_exact else None)
 
 
 def _first_times(commits: Sequence[Commit]) -> dict[tuple[str, str], int]:
