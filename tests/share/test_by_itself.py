@@ -20,6 +20,7 @@ from memdir.memdir import MemDir
 from memdir.model.model import Request, ScriptedModel, says
 from memdir.settings_file import put_setting
 from memdir.share.team import Address, TeamBehind, member_id, note_change
+from memdir.store.shared import Failure
 from memdir.team.commands import _watch as watch
 from memdir.team.commands import send_when_quiet
 from memdir.transcript.message import Message
@@ -246,6 +247,29 @@ def test_whoever_watches_goes_on_while_another_sync_is_under_way(
     with locked(memory.place.team_lock, wait_seconds=1.0), pytest.raises(KeyboardInterrupt):
         watch(Context(), memory)
     assert len(told) == 2
+
+
+def test_whoever_watches_is_told_what_fails_and_waits_before_it_is_tried_again(
+    project: Path, bob: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, told, slept = joined(project, bob), list[str](), list[float]()
+    (tmp_path / "remote" / "members").rename(tmp_path / "away")
+    (tmp_path / "remote" / "members").write_text("in the way")
+
+    class Context:
+        terminal = None
+        note = staticmethod(told.append)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("memdir.team.commands.time.sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        watch(Context(), memory)
+    failure = Failure.load(memory.place)
+    assert len(told) == 2 and failure is not None and failure.problem in told[0], "two waits each"
 
 
 def test_an_interrupt_that_python_drops_ends_whoever_watches_all_the_same() -> None:

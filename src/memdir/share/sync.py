@@ -71,8 +71,10 @@ class SyncReport:
     problem: str = ""  # what a person can do something about
 
     @property
-    def has_changed(self) -> bool:
-        return bool(self.taken or self.deleted or self.conflicts or self.brought_back)
+    def is_news(self) -> bool:
+        """Whether something happened, and not only that something waits."""
+        here = self.taken or self.deleted or self.conflicts or self.brought_back or self.purged or self.may_hold
+        return bool(here or self.sent or self.sent_deletions or self.problem)
 
 
 @dataclass

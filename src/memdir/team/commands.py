@@ -302,21 +302,22 @@ def _noted_ns(place: Place) -> int:
 def _watch(context: Any, memory: MemDir) -> None:
     """Sync again whenever the remote has something new, or now and then where it cannot tell."""
     while True:
-        sync = memory.team.joined()
-        wait = getattr(sync.remote, "wait", None)
         try:
+            sync = memory.team.joined()
+            wait = getattr(sync.remote, "wait", None)
             if wait is None:
                 time.sleep(WATCH_SECONDS)
             elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
                 continue
             sync.remote.close()
-            report = sync.run()
-        except (RemoteError, LockBusy) as error:
+            report = memory.team.sync()
+            if report.is_news:
+                _tell_report(report, context)
+            if not report.problem:
+                continue
+        except MemdirError as error:
             context.note(str(error))
-            time.sleep(WATCH_SECONDS)
-            continue
-        if report.has_changed or report.sent or report.sent_deletions:
-            _tell_report(report, context)
+        time.sleep(WATCH_SECONDS)
 
 
 def _interrupt(*_: object) -> None:
