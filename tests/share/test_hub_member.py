@@ -88,6 +88,12 @@ def test_what_a_member_can_do_about_a_token_that_has_ended_is_told(hub: HubServe
     assert "Bearer" not in str(told.value) and token not in str(told.value)
 
 
+@pytest.mark.parametrize("host", ["hub.example.com:84433", "hub.example.com:x", "hub..example.com", "[::1", ""])
+def test_what_cannot_be_an_address_is_said(memdir_command: str, project: Path, tmp_path: Path, host: str) -> None:
+    done = joined(memdir_command, f"https://{host}", "mdh_" + "x" * 43, tmp_path / "eve", project)
+    assert "is no address of a hub" in done.stderr and done.returncode == RemoteError.exit_code
+
+
 def test_whoever_watches_sees_a_change_at_once(
     hub: HubServer, admin: Client, memdir_command: str, project: Path, tmp_path: Path
 ) -> None:
