@@ -393,6 +393,8 @@ def test_a_secret_that_somebody_else_put_there_is_not_taken_in(team: Team) -> No
     report = bob.sync()
     assert report.taken == [] and report.left_out["leak.md"].reason == "secret" and bob.files() == {}
     assert bob.sync().sent_deletions == [], "and not deleted for the others either"
+    assert bob.sync().left_out["leak.md"].reason == "secret", "told as long as it is there"
+    assert os.listdir(bob.store.place.texts_of_team) == [], "nor kept beside"
 
 
 def test_what_is_about_a_person_stays_at_home(team: Team) -> None:

@@ -78,7 +78,8 @@ class KnownTeam:
         }
         make_folder(os.path.dirname(self.place.known_of_team))
         write_bytes_atomic(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
-        needed = {version.digest for one in self.seen.values() for version in (one.version, one.there)}
+        needed = {one.version.digest for one in self.seen.values()}
+        needed |= {one.there.digest for one in self.seen.values() if one.refused != "secret"}  # which is not kept
         with suppress(OSError):  # there are none yet
             for name in os.listdir(self.place.texts_of_team):
                 if is_digest(name) and name not in needed:
