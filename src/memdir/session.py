@@ -49,11 +49,14 @@ from memdir.transcript.session_list import AttendedSession, all_sources
 from memdir.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from memdir.memdir import MemDir
     from memdir.share.team import TeamBehind
     from memdir.store.store import MemoryStore
 
 
+START_SECONDS = 2.0  # how long a conversation waits for what the team changed, at its beginning
 CLOSE_SECONDS = 120.0  # how long closing waits for what runs behind the session, all of it together (X10)
 TOO_LATE = "cut short, because the session was closed; it comes again"
 SWITCHED_OFF = "stopped, because memory was switched off"
@@ -61,7 +64,8 @@ SWITCHED_OFF = "stopped, because memory was switched off"
 
 class Session:
     """One conversation. `async with` begins and closes it; without, the first turn that ends begins it, and `close`
-    ends it. A turn that nothing was learned from by then is kept on disk, and learned when the next session starts."""
+    ends it; the first `prompt`, `context` or `recall` waits for the team's changes then, two seconds at most. A turn
+    that nothing was learned from by then is kept on disk, and learned when the next session starts."""
 
     def __init__(
         self,
@@ -139,12 +143,17 @@ class Session:
 
     def prompt(self) -> str:
         """The memory section of the system prompt: the same text until `clear`, `compact` or `toggle` (P6)."""
+        self._wait_for_team()
+        return self._section()
+
+    def _section(self) -> str:
         if self._prompt is None:
             self._prompt = self._memory.prompt() if self._is_on else ""
         return self._prompt
 
     def context(self) -> str:
         """The index for the first user message (P6); empty when there is none."""
+        self._wait_for_team()
         return self._memory.context() if self._is_on else ""
 
     def prefetch(self, text: Content, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
@@ -172,6 +181,7 @@ class Session:
 
         Waits no longer than `wait` seconds. What comes later joins at the next call: a memory is shown once (R1).
         """
+        await self.meet_team()
         late, pending = self._late, self.prefetch(text, form=form, recent_tools=recent_tools)
         await pending.wait(wait)
         found: list[HostMessage] = late.ready() if late is not None else []
@@ -204,7 +214,9 @@ class Session:
                 await self._stop(0.0, SWITCHED_OFF)
                 if self._team is not None:
                     self._team.stop()
+                    self._team = None
             self._memory.sink.emit(memory_toggled(session=self.id, is_on=is_on))
+            await self.meet_team()
         return self._is_on
 
     # What is learned from it
@@ -459,11 +471,22 @@ class Session:
 
     async def meet_team(self) -> None:
         """Take in what teammates changed, before the first turn; nobody waits for it longer than a limit (E4)."""
-        if self._team is None and self._is_on and self._memory.places.syncs:
-            from memdir.share.team import START_SECONDS, TeamBehind  # most projects have no team
+        if (syncing := self._first_sync()) is not None:
+            await asyncio.to_thread(syncing.join, START_SECONDS)
 
-            self._team = TeamBehind(self._memory.team.sync_behind)
-            await asyncio.to_thread(self._team.start().join, START_SECONDS)
+    def _wait_for_team(self) -> None:
+        """The same for a host that never entered."""
+        if (syncing := self._first_sync()) is not None:
+            syncing.join(START_SECONDS)
+
+    def _first_sync(self) -> Thread | None:
+        if self._team is not None or not self._is_on or not self._memory.places.syncs:
+            return None
+        from memdir.share.team import TeamBehind  # most projects have no team
+
+        team = TeamBehind(lambda pushes_only: self._memory.team.sync_behind(pushes_only, team.require_free))
+        self._team = team
+        return team.start()
 
     @cached_property
     def _unlearned(self) -> Unlearned:
@@ -577,7 +600,7 @@ class Session:
         than the usual."""
         if self._own_request is None:
             tools = tuple(tool.spec for tool in memory_tools())
-            system = (SystemBlock(self.prompt(), ends_prefix=True),)
+            system = (SystemBlock(self._section(), ends_prefix=True),)
             self._own_request = Request(self._memory.model_name, system, tools)
         return replace(self._own_request, model=model) if model else self._own_request
 
@@ -637,7 +660,7 @@ class Session:
 
     async def _catch_up(self) -> None:
         """What failed is counted, and tried again next time."""
-        await self.meet_team()  # of a host that never entered
+        await self.meet_team()  # of a host that asked for nothing yet
         memory = self._memory
         try:
             model = memory.models.for_job("extract")

@@ -87,23 +87,25 @@ class TeamMemory:
         *,
         is_dry: bool = False,
         pushes_only: bool = False,
-        is_behind: bool = False,
+        require_free: Callable[[], None] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> SyncReport:
         """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
-        no error: `reason` and `problem` tell, and what waits is sent by the next one. `is_behind` where nobody
-        reads the report: what a purge took is noted for the next that somebody does."""
+        no error: `reason` and `problem` tell, and what waits is sent by the next one. `require_free` where
+        nobody reads the report: it is called before anything is touched, and what a purge took is kept to be told."""
         place = self._places.place
         self._places.require_enabled()
         try:
-            report = self.joined(on_progress=on_progress).run(is_dry=is_dry, pushes_only=pushes_only)
+            sync = self.joined(on_progress=on_progress)
+            sync.require_free = require_free or sync.require_free
+            report = sync.run(is_dry=is_dry, pushes_only=pushes_only)
         except MemdirError as error:
             if self._places.syncs and not isinstance(error, LockBusy):  # another is at it
                 note_outcome(place, getattr(error, "kind", "broken"), str(error), self._clock())
             raise
         if not is_dry:
             note_outcome(place, str(report.reason), report.problem, self._clock())
-            note_purge(place, *((report.purged, report.may_hold) if is_behind else ((), {})))
+            note_purge(place, *((report.purged, report.may_hold) if require_free else ((), {})))
         return report
 
     def joined(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
@@ -136,10 +138,10 @@ class TeamMemory:
             return [], []
         return [one.name for one in report.files], [one.name for one in report.held]
 
-    def sync_behind(self, pushes_only: bool = False) -> None:
+    def sync_behind(self, pushes_only: bool = False, require_free: Callable[[], None] = lambda: None) -> None:
         """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""
         try:
-            self.sync(pushes_only=pushes_only, is_behind=True)
+            self.sync(pushes_only=pushes_only, require_free=require_free)
         except MemdirError as error:
             from memdir.events import request_refused
 

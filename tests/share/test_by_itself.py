@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from memdir import open_memory
 from memdir.chat.host import ChatHost
 from memdir.disk.lock import locked
+from memdir.errors import LockBusy
 from memdir.layout import Place
 from memdir.memdir import MemDir
 from memdir.model.model import Request, ScriptedModel, says
@@ -171,6 +173,85 @@ def test_nothing_is_sent_while_a_turn_is_under_way() -> None:
     assert told == []
     behind.turn_ended()
     assert is_done.wait(10) and told == [True]
+
+
+@pytest.mark.parametrize("ask", ["prompt", "context", "recall"])
+async def test_a_host_that_never_enters_has_what_the_team_changed_before_its_first_turn(
+    project: Path, bob: Member, ask: str
+) -> None:
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing.")]))
+    session = memory.session("monday")
+    asked = getattr(session, ask)
+    await asked("When do deploys go out?") if ask == "recall" else asked()
+    assert Path(memory.place.team().root, "deploys.md").exists()
+    await session.close()
+    await memory.close()
+
+
+async def test_a_sync_that_takes_long_takes_nothing_in_while_a_turn_is_under_way(
+    project: Path, bob: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.session.START_SECONDS", 0.01)
+    memory = joined(project, bob, model=ScriptedModel([says("Nothing.")] * 2))
+    file, session = Path(memory.place.team().root, "deploys.md"), memory.session("monday")
+    with locked(memory.place.team_lock, wait_seconds=10.0):  # what makes it take long
+        await session.recall("When do deploys go out?")
+    assert session._team is not None and session._team._started is not None
+    session._team._started.join(10)
+    assert not file.exists()
+    question = Message("user", "When do deploys go out?")
+    session.turn_ended(Request("", messages=(question,)), says("I do not know."))
+    session._team._started.join(10)
+    assert file.exists()
+    await session.close()
+    await memory.close()
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+def test_what_a_turn_kept_from_being_taken_in_comes_when_it_has_ended(is_off: bool) -> None:
+    told: list[str] = []
+
+    def sync(pushes_only: bool) -> None:
+        assert not pushes_only
+        try:
+            behind.require_free()
+            told.append("taken in")
+        except LockBusy:
+            told.append("not now")
+
+    behind = TeamBehind(sync)
+    behind.turn_began()
+    behind.start().join(10)
+    assert told == ["not now"]
+    if is_off:
+        behind.stop()
+    behind.turn_ended()
+    assert behind._started is not None
+    behind._started.join(10)
+    assert told == ["not now"] + ["taken in"] * (not is_off)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_turn_that_begins_in_the_middle_of_a_sync_stops_it_where_it_is(tmp_path: Path, steps: int) -> None:
+    place = FolderPlace(tmp_path / "remote")
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    bob.put("deploys.md", memory_text("deploys", "Deploys go out on Tuesdays."))
+    bob.sync()
+    ann.put("redis.md", memory_text("redis", "Tests need Redis."))
+    passed: list[int] = []
+
+    def require_free() -> None:
+        if len(passed) == steps:
+            raise LockBusy("a turn is under way")
+        passed.append(1)
+
+    with pytest.raises(LockBusy):
+        replace(ann.syncing(), require_free=require_free).run()
+    assert list(ann.files()) == ["redis.md"], "nothing is taken in"
+    bob.sync()
+    assert list(bob.files()) == ["deploys.md"], "and nothing sent"
+    ann.sync(), bob.sync()
+    assert ann.files() == bob.files() and len(bob.files()) == 2
 
 
 def test_what_waited_for_the_end_of_a_turn_is_not_sent_when_memory_was_switched_off() -> None:

@@ -90,6 +90,7 @@ class Sync:
     sink: Sink = field(default_factory=NullSink)
     on_progress: Callable[[int, int], None] | None = None
     on_purged: OnPurged | None = None
+    require_free: Callable[[], None] = lambda: None  # LockBusy while nothing may be touched
     _renamed: set[str] = field(default_factory=set, init=False)
 
     def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
@@ -120,6 +121,7 @@ class Sync:
         report.purged, report.may_hold = [*removed, *report.purged], held | report.may_hold
 
     def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
+        self.require_free()
         if not is_dry:
             spell_alike(self.store.root)
             with suppress(LockBusy, HistoryError, DiskError):
@@ -165,6 +167,7 @@ class Sync:
         unheard = () if known.synced else local.texts.keys() - known.seen.keys()  # at first, or with the note lost
         known.strays = {key: digest_of(local.texts[key]) for key in unheard}
         delta = self.remote.pull(known.manifest())
+        self.require_free()
         report.problem = report.problem or delta.told
         if is_dry:
             for key, version in delta.versions.items():
@@ -192,6 +195,7 @@ class Sync:
         """What was made of a purged member's memories goes where it is private, too (L2); until then, it is noted."""
         for name in list(known.purged) if self.on_purged is not None and not is_dry else ():
             with suppress(LockBusy, HistoryError, DiskError):  # it comes again with the next sync
+                self.require_free()
                 removed, held = self.on_purged(name)  # type: ignore[misc]
                 report.purged += removed
                 report.may_hold |= dict.fromkeys(held, name)

@@ -27,7 +27,6 @@ TOKEN = "mdh_"  # noqa: S105 - how a hub's tokens begin
 JOIN = "`memdir join` a folder, a git repository or a hub"
 _MAX_TOKEN_BYTES = 4096
 DEBOUNCE_SECONDS = 5.0  # after the last of several changes
-START_SECONDS = 2.0  # for what a session begins with; what takes longer comes while it goes on
 CLOSE_SECONDS = 10.0  # in all, for what is sent at the end; what does not get through waits in the directory
 
 
@@ -88,13 +87,15 @@ def read_token(layout: Layout, address: Address) -> str:
 
 @dataclass
 class TeamBehind:
-    """The syncs of one conversation. `sync` is told whether it may only push; what it raises is its own to tell."""
+    """The syncs of one conversation. `sync` is told whether it may only push, asks `require_free` before it touches
+    anything, and what it raises is its own to tell."""
 
     sync: Callable[[bool], None]
     debounce: float = DEBOUNCE_SECONDS
     limit: float = CLOSE_SECONDS
     is_in_turn: bool = field(default=False, init=False)  # whether somebody waits for an answer
-    _is_due: bool = field(default=False, init=False)
+    _is_stopped: bool = field(default=False, init=False)
+    _due: Callable[[], object] | None = field(default=None, init=False)  # what a turn kept from being done
     _timer: threading.Timer | None = field(default=None, init=False)
     _started: threading.Thread | None = field(default=None, init=False)
 
@@ -105,14 +106,14 @@ class TeamBehind:
 
     def changed(self) -> None:
         """Something was written: give it to the team when no more comes. Nothing is taken in, whatever waits there."""
-        self.stop()
+        self._cancel()
         self._timer = threading.Timer(self.debounce, self._push)
         self._timer.daemon = True
         self._timer.start()
 
     def _push(self) -> None:
         if self.is_in_turn:
-            self._is_due = True
+            self._due = self._due or self.changed
         else:
             self.sync(True)
 
@@ -122,18 +123,29 @@ class TeamBehind:
 
     def turn_ended(self) -> None:
         self.is_in_turn = False
-        if self._is_due:
-            self.changed()
+        due, self._due = self._due, None
+        if due is not None and not self._is_stopped:
+            due()
+
+    def require_free(self) -> None:
+        """LockBusy while a turn is under way, after which it comes again; and after a stop."""
+        if self.is_in_turn or self._is_stopped:
+            self._due = self.start
+            raise LockBusy("a turn is under way", remedy="The sync comes again when it has ended")
 
     def stop(self) -> None:
-        """What waits to be sent waits for the next sync."""
-        self._is_due = False
+        """For good: what waits to be sent or taken in waits for another's sync."""
+        self._is_stopped = True
+        self._cancel()
+
+    def _cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
     def close(self) -> None:
         """Pull and push once more, no longer than the limit."""
-        self.stop()
+        self.is_in_turn = False
+        self._cancel()
         until = time.monotonic() + self.limit
         for thread in (self._started, self._timer):
             if thread is not None:
