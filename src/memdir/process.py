@@ -55,14 +55,12 @@ def keep_crash(error: BaseException) -> str:
     import traceback
 
     from memdir.disk.append import append_bytes
-    from memdir.disk.atomic import make_folder
     from memdir.settings import Environment
     from memdir.store.secrets import beginning
 
     details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
     path = os.path.join(Environment.read().home, "logs", "crash.log")
     try:
-        make_folder(os.path.dirname(path))
         if not os.path.exists(path) or os.path.getsize(path) < MAX_BYTES:
             append_bytes(path, details.encode("utf-8", "replace") + b"\n")
     except (MemdirError, OSError):

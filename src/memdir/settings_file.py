@@ -53,9 +53,7 @@ def _put(found: dict[str, Any], name: str, value: object) -> None:
 
 def write_settings(path: str, found: Mapping[str, object]) -> None:
     import json
-    import os
 
-    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.disk.atomic import keep_bytes
 
-    make_folder(os.path.dirname(path))
-    write_bytes_atomic(path, json.dumps(found, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    keep_bytes(path, json.dumps(found, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_inside
@@ -132,8 +132,7 @@ class AllowedCommands:
 
     def add(self, command: str) -> None:
         if self.path and command not in self:
-            make_folder(os.path.dirname(self.path))
-            write_bytes_atomic(self.path, f"{encode({'commands': [*self._commands(), command]})}\n".encode())
+            keep_bytes(self.path, f"{encode({'commands': [*self._commands(), command]})}\n".encode())
 
     def _commands(self) -> list[str]:
         found = decode(read_if_plain(self.path, MAX_ALLOWED_BYTES) or b"") if self.path else None

@@ -22,7 +22,7 @@ from memdir.attach.settings_edit import (
     read_settings_text,
 )
 from memdir.attach.status import is_anything_attached, look_at, report
-from memdir.disk.atomic import make_folder, write_project_file
+from memdir.disk.atomic import write_project_file
 from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.settings import own_memory, settings_files
 from memdir.store.guard import any_guard
@@ -306,7 +306,6 @@ def _switch_off_here(options: argparse.Namespace, context: Any) -> int:
     before = read_settings_text(path)
     edit = FileEdit(path, before, JsonText(before or "", path).with_member([], "memoryEnabled", False).text)
     if not options.dry_run:
-        make_folder(os.path.dirname(path))
         write_project_file(path, (edit.after or "").encode())
     if options.json:
         told = {"memoryEnabled": False, "file": path, "diff": _diff(edit), "written": not options.dry_run}

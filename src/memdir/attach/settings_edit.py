@@ -28,7 +28,7 @@ from memdir.attach.agents import (
 )
 from memdir.attach.codex_toml import Gone, with_server, without_server, without_trust
 from memdir.attach.json_text import JsonText, plain_name
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic, write_project_file
+from memdir.disk.atomic import delete_file, keep_bytes, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import BadMemoryFile, EditConflict
 
@@ -350,7 +350,6 @@ class AttachRecord:
             if edit.after is None:
                 delete_file(target)
             else:
-                make_folder(os.path.dirname(target))
                 write_project_file(target, edit.after.encode())
             if is_detaching:  # at once: the next one may not be as it was planned for
                 self._files.pop(edit.path, None)
@@ -386,8 +385,7 @@ class AttachRecord:
 
     def _save(self) -> None:
         record = {"files": self._files, "own_memories": self.own_memories, "made": self._made}
-        make_folder(os.path.dirname(self._path))
-        write_bytes_atomic(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
+        keep_bytes(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
 
 
 def _require_as_planned(edit: FileEdit) -> None:

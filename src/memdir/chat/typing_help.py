@@ -54,12 +54,10 @@ class InputHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         from memdir.disk.append import append_bytes
-        from memdir.disk.atomic import make_folder
         from memdir.errors import MemdirError
 
         lines = "".join(f"+{line}\n" for line in string.split("\n"))
         try:
-            make_folder(os.path.dirname(str(self.filename)))
             append_bytes(str(self.filename), f"\n{lines}".encode("utf-8", "replace"))
         except MemdirError:
             return  # a disk that refuses costs the history only

@@ -11,9 +11,16 @@ _PRIVATE = 0o600
 
 
 def append_bytes(path: str, data: bytes) -> None:
-    """Append with one `write` on an append-only descriptor, so that concurrent writers never tear a line (J1)."""
+    """Append with one `write` on an append-only descriptor, so that concurrent writers never tear a line (J1). A folder
+    that is not there is made."""
     try:
-        descriptor = os.open(path, _APPEND, _PRIVATE)
+        try:
+            descriptor = os.open(path, _APPEND, _PRIVATE)
+        except FileNotFoundError:
+            from memdir.disk.atomic import make_folder
+
+            make_folder(os.path.dirname(path) or os.curdir)
+            descriptor = os.open(path, _APPEND, _PRIVATE)
         try:
             require_plain(os.fstat(descriptor))
             os.write(descriptor, data)

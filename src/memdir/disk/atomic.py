@@ -58,6 +58,12 @@ def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None, d
         raise disk_error(error, "write", path) from error
 
 
+def keep_bytes(path: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> None:
+    """The same, and the folder where there is none."""
+    make_folder(os.path.dirname(path))
+    write_bytes_atomic(path, data, mtime_ns=mtime_ns, durably=durably)
+
+
 @contextmanager
 def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> Iterator[str]:
     """The path of a new file in `folder` that holds `data`, flushed; removed when the block fails to move it."""

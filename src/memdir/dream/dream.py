@@ -17,7 +17,7 @@ from memdir.agent.gate import memory_gate
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.dream.dream_check import (
     MAX_LOST_SHARE,
@@ -296,9 +296,8 @@ class Dreamer:
         folder = os.path.join(self.plan.stores[0].place.state, "refused-dreams", f"{moment:%Y%m%d-%H%M%S}")
         for draft in drafts:
             path = os.path.join(folder, draft.store.place.prefix + draft.key)
-            make_folder(os.path.dirname(path))
             deleted = f"(deleted: {draft.reason})\n".encode()
-            write_bytes_atomic(path, deleted if draft.after is None else draft.after)
+            keep_bytes(path, deleted if draft.after is None else draft.after)
         return folder if drafts else ""
 
     def _end(self, task: DreamTask, outcome: DreamReport | NotDreamt) -> DreamReport | NotDreamt:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
@@ -141,9 +141,8 @@ class Questions:
         return found, {name: texts for name, texts in pairs if isinstance(name, str) and isinstance(texts, str)}
 
     def _write(self, questions: Iterable[OpenQuestion], closed: dict[str, str]) -> None:
-        make_folder(self._store.place.state)
         state = {"open": [asdict(one) for one in questions], "closed": dict(list(closed.items())[-MAX_CLOSED:])}
-        write_bytes_atomic(self._path, f"{encode(state)}\n".encode())
+        keep_bytes(self._path, f"{encode(state)}\n".encode())
 
 
 def _question(row: object) -> OpenQuestion | None:

@@ -178,11 +178,10 @@ def _answer(memory: MemDir, key: str, guard: Guard, topic: Topic) -> str:
 
 
 def _keep(path: str, text: str) -> None:
-    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.disk.atomic import keep_bytes
     from memdir.errors import DiskError
 
     try:
-        make_folder(os.path.dirname(path))
-        write_bytes_atomic(path, text.encode("utf-8", "replace"))
+        keep_bytes(path, text.encode("utf-8", "replace"))
     except DiskError:  # it is made again next time
         return

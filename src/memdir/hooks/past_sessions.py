@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import make_folder
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
 from memdir.hooks.work_queue import WorkQueue
@@ -99,7 +98,6 @@ class PastSessions:
                 continue
         if self.notes:
             sums = "".join(f"{_sum(note)}\n" for note in self.notes)
-            make_folder(memory.layout.attached)
             append_bytes(_taken_over(memory.layout), sums.encode())
 
 

@@ -93,11 +93,10 @@ def _kept(place: Place, name: str, state: str) -> str:
 
 
 def _keep(place: Place, name: str, state: str, text: str) -> None:
-    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.disk.atomic import keep_bytes
     from memdir.errors import DiskError
 
     try:
-        make_folder(place.derived)
-        write_bytes_atomic(os.path.join(place.derived, name), f"{state}\n{text}".encode("utf-8", "replace"))
+        keep_bytes(os.path.join(place.derived, name), f"{state}\n{text}".encode("utf-8", "replace"))
     except DiskError:  # it is made again next time
         return

@@ -11,7 +11,7 @@ import os
 import time
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.atomic import delete_file, keep_bytes, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError, LockBusy
@@ -42,8 +42,7 @@ class WorkQueue:
 
     def add(self, session: str) -> None:
         """A turn of this session ended."""
-        make_folder(self._folder)
-        write_bytes_atomic(os.path.join(self._folder, session), b"")
+        keep_bytes(os.path.join(self._folder, session), b"")
 
     def waiting(self) -> list[str]:
         """The sessions that wait, whoever had taken one up before and was killed: those last, so that one which ends

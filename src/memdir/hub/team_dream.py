@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 
 from memdir.agent.workspace import Draft
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes, make_folder
 from memdir.disk.safe_path import is_index, resolve_key
 from memdir.dream.dream import DreamReport, DreamTask
 from memdir.errors import MemdirError
@@ -63,8 +63,7 @@ def dream_of(rows: list[Row]) -> list[ProposedChange]:
         memory.start()
         for key, saved, content in rows:
             path = resolve_key(memory.place.root, key)
-            make_folder(os.path.dirname(path))
-            write_bytes_atomic(path, content.encode(), mtime_ns=saved * 1_000_000)
+            keep_bytes(path, content.encode(), mtime_ns=saved * 1_000_000)
 
         async def dream() -> list[ProposedChange]:
             try:

@@ -18,7 +18,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import disk_error, make_folder
+from memdir.disk.atomic import disk_error
 from memdir.disk.plain_file import open_plain, read_plain
 from memdir.disk.shipped import shipped_text
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
@@ -60,7 +60,6 @@ class Ledger:
 
     def add(self, spent: Spent) -> None:
         """Append a call. A line that a crash tore is closed first, so that it spoils only itself."""
-        make_folder(os.path.dirname(self._path))
         gap = b"" if self._ends_whole() else b"\n"
         append_bytes(self._path, gap + json.dumps(_plain(spent)).encode("utf-8") + b"\n")
 

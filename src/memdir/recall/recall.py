@@ -103,14 +103,13 @@ class Shown:
         """Keep it for a process that goes on with the session."""
         if not self._path:
             return
-        from memdir.disk.atomic import make_folder, write_bytes_atomic
+        from memdir.disk.atomic import keep_bytes
         from memdir.disk.plain_json import encode
 
         text = encode({"characters": self.characters, "shown": self._shown})
         data = text.encode("utf-8", "backslashreplace") + b"\n"
         try:
-            make_folder(os.path.dirname(self._path))
-            write_bytes_atomic(self._path, data, durably=False)  # a prompt waits; at worst it is shown twice
+            keep_bytes(self._path, data, durably=False)  # a prompt waits; at worst it is shown twice
         except DiskError:
             return
 

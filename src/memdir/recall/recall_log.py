@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import disk_error, make_folder
+from memdir.disk.atomic import disk_error
 from memdir.disk.plain_file import open_plain
 from memdir.errors import DiskError, LockBusy
 from memdir.telemetry.jsonl import rotate_if_full, rotated
@@ -94,7 +94,6 @@ class RecallLog:
     def _append(self, name: str, line: Mapping[str, object]) -> None:
         from memdir.disk.plain_json import encode
 
-        make_folder(self._folder)
         text = encode(line)  # a file name that is no UTF-8 is left to JSON's own escapes
         append_bytes(os.path.join(self._folder, name), text.encode("utf-8", "backslashreplace") + b"\n")
 

@@ -18,7 +18,7 @@ from memdir.agent.fork import ForkProgress, ForkTools, Job, run_fork
 from memdir.agent.gate import SingleFileGate
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.plain_file import read_plain
 from memdir.errors import MemdirError
 from memdir.events import session_memory_updated
@@ -151,8 +151,7 @@ class SessionMemory:
         if written.is_empty:
             return self._skip("form_lost")
         notes = written.with_others(self.notes())
-        make_folder(os.path.dirname(self.path))
-        write_bytes_atomic(self.path, redact(notes.in_form(template)).encode("utf-8", "replace"))
+        keep_bytes(self.path, redact(notes.in_form(template)).encode("utf-8", "replace"))
         covered = (*turn.messages[:-1], *since)
         self.session.mark_summarized(covered[-1].id if covered else "", tokens)
         work = {**report.counts(), "tokens": notes.tokens, "refusals": report.run.refusals}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.atomic import delete_file, keep_bytes, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.open_writers import mark_writing
 from memdir.disk.plain_file import open_descriptor, read_plain
@@ -191,7 +191,6 @@ class SessionState:
                 self.unheard = (self.unheard | found["unheard"]) - self.lifted
 
     def _write(self, path: str) -> None:
-        make_folder(os.path.dirname(path))
         state = {
             "extractCursor": self.extract_cursor,
             "summarizedUpTo": self.summarized_up_to,
@@ -203,7 +202,7 @@ class SessionState:
             **{name: sorted(getattr(self, name)) for name in _LEFT_OUT},
             "unheardWords": list(self.unheard_words),
         }
-        write_bytes_atomic(path, json.dumps(state).encode("utf-8") + b"\n")
+        keep_bytes(path, json.dumps(state).encode("utf-8") + b"\n")
 
 
 @dataclass
@@ -228,7 +227,6 @@ class Unlearned:
             if os.path.lexists(self.path):
                 delete_file(self.path)
             return
-        make_folder(os.path.dirname(self.path))
         if self._let_go is None:
             append_bytes(self.lock_path, b"")
             with suppress(OSError):  # without it somebody may learn the same at the same time
@@ -236,7 +234,7 @@ class Unlearned:
                 self._let_go = weakref.finalize(self, os.close, lock)  # a session that nobody holds any more is over
                 mark_writing(lock)
         # As durable as a transcript: the end of a turn waits for no disk.
-        write_bytes_atomic(self.path, b"".join([encode(self._fields(turn)) + b"\n" for turn in turns]), durably=False)
+        keep_bytes(self.path, b"".join([encode(self._fields(turn)) + b"\n" for turn in turns]), durably=False)
 
     def _fields(self, turn: FinishedTurn) -> dict[str, object]:
         new = messages_after(turn.messages, self.session.extract_cursor)
@@ -354,5 +352,4 @@ def _copy(before: str, after: str) -> None:
         data = read_plain(before, max_bytes=MAX_STATE_BYTES)
     except OSError:
         return
-    make_folder(os.path.dirname(after))
-    write_bytes_atomic(after, data)
+    keep_bytes(after, data)

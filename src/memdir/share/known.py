@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.atomic import delete_file, keep_bytes
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
@@ -76,8 +76,7 @@ class KnownTeam:
             "purges": self.purges,
             "memories": {key: _told(one) for key, one in sorted(self.seen.items())},
         }
-        make_folder(os.path.dirname(self.place.known_of_team))
-        write_bytes_atomic(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
+        keep_bytes(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
         needed = {one.version.digest for one in self.seen.values()}
         needed |= {one.there.digest for one in self.seen.values() if one.refused != "secret"}  # which is not kept
         with suppress(OSError):  # there are none yet
@@ -101,11 +100,10 @@ class KnownTeam:
 
     def keep(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts to merge from, before the note tells of them."""
-        make_folder(self.place.texts_of_team)
         for data in texts.values():
             path = self._path(digest_of(data))
             if not os.path.lexists(path):
-                write_bytes_atomic(path, data, durably=False)  # the remote has it, too
+                keep_bytes(path, data, durably=False)  # the remote has it, too
 
     def note(self, key: str, version: Version, *, is_here: bool) -> None:
         self.seen[key] = SeenMemory(version, is_here=is_here)

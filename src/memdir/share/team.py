@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import LockBusy, RemoteError, UsageError
@@ -71,8 +71,7 @@ def member_id(place: Place) -> str:
     secret = read_if_plain(place.team_member, _MAX_TOKEN_BYTES)
     if not secret:
         secret = os.urandom(16).hex().encode("ascii")
-        make_folder(os.path.dirname(place.team_member))
-        write_bytes_atomic(place.team_member, secret)
+        keep_bytes(place.team_member, secret)
     machine = f"{socket.gethostname()}\n{os.path.realpath(place.base)}".encode("utf-8", "surrogateescape")
     return hashlib.sha256(secret + b"\n" + machine).hexdigest()[:16]
 
@@ -160,8 +159,7 @@ class TeamBehind:
 
 def note_change(place: Place) -> bool:
     """Note that a command has written something; whether nobody is there yet who will send it."""
-    make_folder(os.path.dirname(place.changed_for_team))
-    write_bytes_atomic(place.changed_for_team, b"", durably=False)
+    keep_bytes(place.changed_for_team, b"", durably=False)
     try:
         with locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
             return True

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic, write_exported
+from memdir.disk.atomic import disk_error, keep_bytes, make_folder, write_exported
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key, is_index
 from memdir.errors import ImportRefused, MemoryNotFound, PathEscape, SecretRefused
@@ -218,8 +218,7 @@ def _write_folder(files: Iterable[tuple[str, bytes, int]], target: str) -> None:
     make_folder(target)
     for key, data, mtime_ns in files:
         destination = os.path.join(target, key)
-        make_folder(os.path.dirname(destination))
-        write_bytes_atomic(destination, data, mtime_ns=mtime_ns, durably=False)
+        keep_bytes(destination, data, mtime_ns=mtime_ns, durably=False)
 
 
 def _packed(files: Iterable[tuple[str, bytes, int]], result: Exported) -> bytes:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode
 from memdir.errors import MemdirError
@@ -148,8 +148,7 @@ class LogNews:
             return
         for line in self.lines:
             self._done.setdefault(line.key, {"lines": []})["lines"] = [*self._done_in(line.key), line.id]
-        make_folder(os.path.dirname(self.store.place.distilled))
-        write_bytes_atomic(self.store.place.distilled, json.dumps(self._done).encode())
+        keep_bytes(self.store.place.distilled, json.dumps(self._done).encode())
 
     def _new(self) -> Iterator[LogLine]:
         for key in log_keys(self.store.root):

@@ -154,11 +154,10 @@ def _read(path: str) -> dict[str, object]:
 
 
 def _write(path: str, told: Mapping[str, object]) -> None:
-    from memdir.disk.atomic import make_folder, write_bytes_atomic
+    from memdir.disk.atomic import keep_bytes
     from memdir.disk.plain_json import encode
 
-    make_folder(path.rpartition("/")[0])
-    write_bytes_atomic(path, encode(told).encode("utf-8", "replace"), durably=False)
+    keep_bytes(path, encode(told).encode("utf-8", "replace"), durably=False)
 
 
 def author_of(place: Place, key: str) -> str:

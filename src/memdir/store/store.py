@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 
-from memdir.disk.atomic import make_folder, write_bytes_atomic
+from memdir.disk.atomic import keep_bytes, make_folder, write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
@@ -210,8 +210,7 @@ class MemoryStore:
         if self.place.unshared:
             _ignore_in_git(self.place.unshared)
         if self.place.agent and not os.path.lexists(self.place.agent_note):
-            make_folder(self.place.state)
-            write_bytes_atomic(self.place.agent_note, self.place.agent.encode(), durably=False)
+            keep_bytes(self.place.agent_note, self.place.agent.encode(), durably=False)
 
     def scan(self, *, limit: int | None = MAX_RETURNED) -> Scan:
         """What memories there are, newest first (S9)."""

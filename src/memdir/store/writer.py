@@ -15,8 +15,7 @@ from memdir.disk.atomic import (
     delete_file,
     disk_error,
     flush_folder,
-    make_folder,
-    write_bytes_atomic,
+    keep_bytes,
 )
 from memdir.disk.held_folder import held_folder
 from memdir.disk.lock import WAIT_SECONDS, locked
@@ -191,10 +190,9 @@ class Writer:
         """Put text that could not be saved where its author finds it again; returns the path."""
         if os.path.islink(self.place.drafts):
             self.put_aside(self.place.drafts)
-        make_folder(self.place.drafts)
         name = key.replace("/", "_")
         path = dated(self.clock(), lambda moment: os.path.join(self.place.drafts, f"{moment}-{name}"))
-        write_bytes_atomic(path, data)
+        keep_bytes(path, data)
         return path
 
     def current(self, path: str) -> bytes | None:

@@ -16,7 +16,7 @@ from glob import glob
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.judged import PERSONAL, without
-from memdir.disk.atomic import delete_file, make_folder, write_bytes_atomic
+from memdir.disk.atomic import delete_file, keep_bytes, write_bytes_atomic
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
@@ -282,9 +282,8 @@ def _synced(place: Place) -> tuple[float, frozenset[str]]:
 
 
 def _note_sync(place: Place, updated: float, keys: set[str]) -> None:
-    make_folder(place.state)
     note = encode({"updatedAt": _moment(updated), "files": sorted(keys)})
-    write_bytes_atomic(place.synced_snapshot, note.encode())
+    keep_bytes(place.synced_snapshot, note.encode())
 
 
 def _moment(seconds: float) -> str:

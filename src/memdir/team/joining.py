@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 
-from memdir.disk.atomic import delete_file, delete_tree, make_folder, write_bytes_atomic
+from memdir.disk.atomic import delete_file, delete_tree, keep_bytes, make_folder
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain, read_with_status
 from memdir.disk.plain_json import decode
@@ -81,8 +81,7 @@ def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined
 def _keep_token(layout: Layout, address: Address, token: str) -> None:
     """Keep a token where only its person can read it, one for each team of each hub."""
     path = layout.hub_token(str(address))
-    make_folder(os.path.dirname(path))
-    write_bytes_atomic(path, token.encode("ascii") + b"\n")
+    keep_bytes(path, token.encode("ascii") + b"\n")
 
 
 def _meet_hub(address: Address, memory: MemDir) -> Joined:
@@ -224,8 +223,7 @@ def change_teams(memory: MemDir, before: Others, address: Address, *, is_along: 
                 for key in before.keys:
                     change.delete(key)
                     change.drop_entry(key)
-        make_folder(aside)
-        write_bytes_atomic(os.path.join(aside, "remote"), before.remote.encode("utf-8", "replace") + b"\n")
+        keep_bytes(os.path.join(aside, "remote"), before.remote.encode("utf-8", "replace") + b"\n")
         for name in _NOTES:
             _move(getattr(place, name), os.path.join(aside, os.path.basename(getattr(place, name))))
         _bring_back(memory, place.aside_of_team(str(address)))
@@ -248,8 +246,7 @@ def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
                 remedy="Move it out of team/ by hand, and join again",
             ) from error
         path = os.path.join(folder, key)
-        make_folder(os.path.dirname(path))
-        write_bytes_atomic(path, data, mtime_ns=status.st_mtime_ns)
+        keep_bytes(path, data, mtime_ns=status.st_mtime_ns)
 
 
 def _bring_back(memory: MemDir, aside: str) -> None:

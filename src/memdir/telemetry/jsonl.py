@@ -29,10 +29,6 @@ class JsonlLog:
         moment = f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(event.time))}.{int(event.time * 1000) % 1000:03}Z"
         line = encode({"time": moment, "event": event.name, **event.fields})
         try:
-            if not os.path.isdir(os.path.dirname(self._path)):
-                from memdir.disk.atomic import make_folder
-
-                make_folder(os.path.dirname(self._path))
             rotate_if_full(self._path, max_bytes=self._max_bytes)
             append_bytes(self._path, line.encode("utf-8", "replace") + b"\n")
         except (MemdirError, OSError):

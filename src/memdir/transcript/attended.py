@@ -60,12 +60,11 @@ class Attended:
         return found
 
     def save(self, layout: Layout) -> None:
-        from memdir.disk.atomic import make_folder, write_bytes_atomic
+        from memdir.disk.atomic import keep_bytes
 
         path = layout.attended(self.session)
-        make_folder(os.path.dirname(path))
         text = f"{self.agent}\n{self.transcript}\n{self.begun:.3f}\n{self.place}\n{self.folder}\n"
-        write_bytes_atomic(path, text.encode("utf-8", "replace"), durably=False)  # a prompt waits for it
+        keep_bytes(path, text.encode("utf-8", "replace"), durably=False)  # a prompt waits for it
 
 
 def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -> None:

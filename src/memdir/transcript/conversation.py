@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memdir.disk.atomic import disk_error, make_folder, write_bytes_atomic
+from memdir.disk.atomic import disk_error, keep_bytes
 from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message, ToolResult
@@ -250,8 +250,7 @@ class Branch:
 
     def write(self) -> None:
         """Write the whole file at once: a branch is there or it is not."""
-        make_folder(os.path.dirname(self.transcript.path))
-        write_bytes_atomic(self.transcript.path, b"".join(self._lines()))
+        keep_bytes(self.transcript.path, b"".join(self._lines()))
 
     def copy_files(self, before: str, after: str) -> None:
         """Take over the kept contents of edited files, so that the branch can show and restore them."""
@@ -259,10 +258,9 @@ class Branch:
             names = sorted(os.listdir(before))
         except OSError:
             return
-        make_folder(after)
         for name in names:
             with open_plain(os.path.join(before, name), follow=False) as file:
-                write_bytes_atomic(os.path.join(after, name), file.read())
+                keep_bytes(os.path.join(after, name), file.read())
 
     def is_behind(self, message_id: str) -> bool:
         """Whether a message came after the place where this branch begins."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from memdir.disk.atomic import delete_file, disk_error, make_folder, write_bytes_atomic, write_project_file
+from memdir.disk.atomic import delete_file, disk_error, keep_bytes, write_project_file
 from memdir.disk.plain_file import read_plain
 from memdir.errors import BadMemoryFile
 from memdir.transcript.reader import lines_backwards, read_records
@@ -114,8 +114,7 @@ class FileHistory:
         digest = hashlib.sha256(content).hexdigest()
         path = os.path.join(self.folder, digest)
         if not os.path.exists(path):
-            make_folder(self.folder)
-            write_bytes_atomic(path, content)
+            keep_bytes(path, content)
         return digest
 
     def _content(self, digest: str | None) -> bytes | None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memdir.disk.atomic import TEMPORARY_PREFIX, make_folder, write_bytes_atomic, write_project_file
+from memdir.disk.atomic import TEMPORARY_PREFIX, keep_bytes, write_project_file
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import read_if_plain, reason_of
 from memdir.disk.plain_json import decode, encode
@@ -197,8 +197,7 @@ class FolderRemote(Remote):
     def _keep(self, lists: Lists) -> None:
         told = {member: _told(own) for member, own in lists.items()}
         if self._kept:
-            make_folder(os.path.dirname(self._kept))
-            write_bytes_atomic(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
+            keep_bytes(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
 
     def _read_kept(self) -> Lists:
         found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"")
