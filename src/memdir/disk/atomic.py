@@ -43,19 +43,26 @@ def disk_error(error: OSError, doing: str, path: str) -> DiskError:
     return DiskError(f"cannot {doing} {path}: {reason_of(error)}", remedy=_REMEDIES.get(code, ""), code=code)
 
 
+@contextmanager
+def disk_errors(doing: str, path: str) -> Iterator[None]:
+    """What is done here fails with such an error."""
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(error, doing, path) from error
+
+
 def write_bytes_atomic(path: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> None:
     """Put `data` at `path`, whole or not at all; what stood there before stays until the last moment.
 
     Not `durably`, for copies of what is safe elsewhere: a power cut soon after may cost it, a crash may not.
     """
     folder = os.path.dirname(path)
-    try:
+    with disk_errors("write", path):
         with written_aside(folder, data, mtime_ns=mtime_ns, durably=durably) as temporary:
             os.replace(temporary, path)
         if durably:
             flush_folder(folder)
-    except OSError as error:
-        raise disk_error(error, "write", path) from error
 
 
 def keep_bytes(path: str, data: bytes, *, mtime_ns: int | None = None, durably: bool = True) -> None:
@@ -98,10 +105,8 @@ def write_project_file(path: str, data: bytes) -> None:
     except FileNotFoundError:
         mode = os.stat(folder).st_mode & _NEW_PROJECT_FILE
     write_bytes_atomic(path, data)
-    try:
+    with disk_errors("set the permissions of", path):
         os.chmod(path, mode)
-    except OSError as error:
-        raise disk_error(error, "set the permissions of", path) from error
 
 
 def require_new(path: str, *, replace: bool) -> None:
@@ -214,10 +219,8 @@ def flush_folder(folder: str) -> None:
     """Make renames and deletions inside `folder` survive a power cut."""
     if sys.platform == "win32":
         return  # Windows has no descriptor for a folder; NTFS journals its metadata
-    try:
+    with disk_errors("open the folder", folder):
         descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise disk_error(error, "open the folder", folder) from error
     try:
         os.fsync(descriptor)
     except OSError as error:

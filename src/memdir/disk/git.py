@@ -17,7 +17,7 @@ from memdir.disk.append import append_bytes
 from memdir.disk.atomic import (
     FILE_MODE,
     delete_file,
-    disk_error,
+    disk_errors,
     flush_folder,
     make_folder,
     sweep_temporaries,
@@ -205,25 +205,21 @@ class Git:
 
     def _flush_objects(self, since_ns: int) -> None:
         """Make the names of objects durable that changed since then, before a branch leads to them."""
-        try:
+        with disk_errors("flush", self.objects):
             fans = [name for name in sorted(os.listdir(self.objects)) if _is_fan(name)]
             for folder in (*(os.path.join(self.objects, name) for name in (*fans, "pack")), self.objects):
                 if os.path.isdir(folder) and os.stat(folder).st_mtime_ns >= since_ns:
                     flush_folder(folder)
-        except OSError as error:
-            raise disk_error(error, "flush", self.objects) from error
 
     def look_over(self) -> None:
         """Refuse what would lead git out of the objects, or make it wait for ever: links, pipes, devices."""
         for path in (os.path.join(self.folder, name).rstrip(os.sep) for name in FOLDERS):
             if os.path.lexists(path) and not is_real_folder(path):
                 raise self.failure(f"{path} is not a folder")
-        try:
+        with disk_errors("look at", self.objects):
             for entry in _entries(self.objects):
                 if _is_fan(entry.name) or entry.name in ("pack", "info"):
                     self._look_into(entry)
-        except OSError as error:
-            raise disk_error(error, "look at", self.objects) from error
         self._is_looked_over = True
 
     def _look_into(self, entry: os.DirEntry[str]) -> None:
@@ -236,13 +232,11 @@ class Git:
     def _finish_packs(self) -> None:
         """Make new packs durable, and open to their owner alone: git writes them for everybody to read."""
         folder = os.path.join(self.objects, "pack")
-        try:
+        with disk_errors("close", folder):
             _remove_unfinished(folder, os.listdir(folder))  # git says nothing when it cannot remove its own
             for entry in _entries(folder):
                 if entry.stat().st_mode & 0o777 != FILE_MODE and entry.is_file(follow_symlinks=False):
                     os.chmod(entry.path, FILE_MODE)
-        except OSError as error:
-            raise disk_error(error, "close", folder) from error
         flush_folder(folder)
 
     def _call(
@@ -264,10 +258,8 @@ class Git:
         """The one file beside the objects that git cannot be kept from reading."""
         path = os.path.join(self.objects, "info", "alternates")
         if os.path.lexists(path):
-            try:
+            with disk_errors("move away", path):
                 os.replace(path, f"{path}.not-used")
-            except OSError as error:
-                raise disk_error(error, "move away", path) from error
 
     def failure(self, reason: str) -> HistoryError:
         return HistoryError(
@@ -335,12 +327,9 @@ def write_object(objects: str, kind: str, data: bytes) -> str:
     if read_object(objects, name) == data:
         return name
     path = _object_path(objects, name)
-    make_folder(os.path.dirname(path))
-    try:
-        with written_aside(os.path.dirname(path), zlib.compress(_framed(kind, data), 1)) as temporary:
-            os.replace(temporary, path)
-    except OSError as error:
-        raise disk_error(error, "write", path) from error
+    make_folder(folder := os.path.dirname(path))
+    with disk_errors("write", path), written_aside(folder, zlib.compress(_framed(kind, data), 1)) as temporary:
+        os.replace(temporary, path)
     return name
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
+from memdir.disk.atomic import FILE_MODE, disk_error, disk_errors, make_folder
 from memdir.disk.open_writers import try_lock, unlock
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
 from memdir.errors import LockBusy
@@ -64,14 +64,12 @@ def _acquire(path: str, wait_seconds: float) -> int:
 
 
 def _open(path: str) -> int:
-    try:
+    with disk_errors("open the lock", path):
         try:
             return os.open(path, _OPEN, FILE_MODE)
         except FileNotFoundError:
             make_folder(os.path.dirname(path))
             return os.open(path, _OPEN, FILE_MODE)
-    except OSError as error:
-        raise disk_error(error, "open the lock", path) from error
 
 
 def _is_still_there(descriptor: int, path: str) -> bool:

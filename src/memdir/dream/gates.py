@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from memdir.disk.atomic import FILE_MODE, TEMPORARY_PREFIX, delete_file, disk_error, flush_folder, make_folder
+from memdir.disk.atomic import FILE_MODE, TEMPORARY_PREFIX, delete_file, disk_errors, flush_folder, make_folder
 from memdir.disk.lock import locked
 from memdir.disk.open_writers import try_lock
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
@@ -96,10 +96,8 @@ def take_dream_lock(folder: str, *, guard: str, now: float) -> DreamLock | None:
         for name in os.listdir(folder):  # what a process left that was killed while it took the lock
             if name.startswith(LOCK_NAME + "-"):
                 delete_file(os.path.join(folder, name))
-        try:
+        with disk_errors("take the lock", path):
             return _put_in_place(path, guard, last_dream(folder, now), now)
-        except OSError as error:
-            raise disk_error(error, "take the lock", path) from error
 
 
 def _put_in_place(path: str, guard: str, before: float | None, now: float) -> DreamLock:

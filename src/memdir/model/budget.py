@@ -18,7 +18,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import disk_error
+from memdir.disk.atomic import disk_errors
 from memdir.disk.plain_file import open_plain, read_plain
 from memdir.disk.shipped import shipped_text
 from memdir.errors import BudgetReached, DiskError, ModelError, SettingsError
@@ -67,17 +67,13 @@ class Ledger:
         """What was spent since then, in the order written; lines that cannot be read are skipped."""
         found: list[Spent] = []
         older = 0
-        try:
+        with disk_errors("read", self._path), suppress(FileNotFoundError):
             for spent in filter(None, map(_parse, lines_backwards(self._path))):
                 if spent.time >= moment:
                     found.append(spent)
                     older = 0
                 elif (older := older + 1) > _OLDER_LINES:
                     break
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise disk_error(error, "read", self._path) from error
         return found[::-1]
 
     def _ends_whole(self) -> bool:

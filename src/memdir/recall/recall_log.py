@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import disk_error
+from memdir.disk.atomic import disk_errors
 from memdir.disk.plain_file import open_plain
 from memdir.errors import DiskError, LockBusy
 from memdir.telemetry.jsonl import rotate_if_full, rotated
@@ -100,14 +100,9 @@ class RecallLog:
     def _lines(self, name: str) -> Iterator[dict[str, object]]:
         from memdir.disk.plain_json import decode
 
-        path = os.path.join(self._folder, name)
-        try:
-            with open_plain(path, follow=False) as file:
-                lines = file.readlines()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise disk_error(error, "read", path) from error
+        path, lines = os.path.join(self._folder, name), list[bytes]()
+        with disk_errors("read", path), suppress(FileNotFoundError), open_plain(path, follow=False) as file:
+            lines = file.readlines()
         yield from (found for found in map(decode, lines) if isinstance(found, dict))
 
 

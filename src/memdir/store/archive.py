@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from memdir.disk.atomic import disk_error, keep_bytes, make_folder, write_exported
+from memdir.disk.atomic import disk_error, disk_errors, keep_bytes, make_folder, write_exported
 from memdir.disk.plain_file import read_beginning, read_with_status, reason_of
 from memdir.disk.safe_path import INDEX_NAME, check_key, is_index
 from memdir.errors import ImportRefused, MemoryNotFound, PathEscape, SecretRefused
@@ -144,11 +144,9 @@ def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
             )
         total += min(entry.stat(follow_symlinks=False).st_size, MAX_MEMORY_BYTES)
         _check_limits(source, number + 1, total)
-        try:
+        with disk_errors("read", entry.path):
             # One byte too many says that it is too large; the rest of it need not be read for that.
             yield key, read_beginning(entry.path, max_bytes=MAX_MEMORY_BYTES + 1, follow=False)
-        except OSError as error:
-            raise disk_error(error, "read", entry.path) from error
 
 
 def _from_zip(source: str) -> Iterator[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
-from memdir.disk.atomic import disk_error, flush_folder, make_folder, write_bytes_atomic
+from memdir.disk.atomic import disk_error, disk_errors, flush_folder, make_folder, write_bytes_atomic
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, NotPlain, TooLarge, open_plain, read_beginning, read_plain
 from memdir.errors import DiskError, LockBusy
@@ -115,10 +115,8 @@ def mark_on_disk(path: str) -> None:
 def set_aside(path: str, now: float, *, beside: str = "") -> str:
     """Move something of ours that cannot be used out of the way, never deleting it; returns where it is now."""
     aside = dated(now, lambda moment: f"{beside or path}{_DAMAGED}{moment}")
-    try:
+    with disk_errors("set aside", path):
         os.rename(path, aside)
-    except OSError as error:
-        raise disk_error(error, "set aside", path) from error
     flush_folder(os.path.dirname(path))
     return aside
 
@@ -159,10 +157,8 @@ def put_off(path: str, folder: str) -> None:
     """Let a change set that is on disk, but in no history yet, wait behind those that wait already."""
     make_folder(folder)
     last = max((int(os.path.basename(other)) for other in waiting_journals(folder)), default=0)
-    try:
+    with disk_errors("move", path):
         os.rename(path, os.path.join(folder, f"{last + 1:06}"))
-    except OSError as error:
-        raise disk_error(error, "move", path) from error
     flush_folder(folder)
     flush_folder(os.path.dirname(path))
 
@@ -176,12 +172,9 @@ def waiting_journals(folder: str) -> list[str]:
 
 def names_in(folder: str) -> list[str]:
     """What is in a folder of ours; nothing where it is not there, or no folder."""
-    try:
+    with disk_errors("read the folder", folder), suppress(FileNotFoundError, NotADirectoryError):
         return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise disk_error(error, "read the folder", folder) from error
+    return []
 
 
 def digest_of(rest: bytes) -> bytes:

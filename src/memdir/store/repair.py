@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, write_bytes_atomic
+from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, disk_errors, write_bytes_atomic
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder, read_batch
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError, MemdirError
@@ -125,10 +125,8 @@ def _open_up(folder: str) -> Iterator[Event]:
     """Give the owner back what he needs to read and write."""
     changed = 0
     for path, mode in closed_parts(folder):
-        try:
+        with disk_errors("open", path):
             os.chmod(path, mode)
-        except OSError as error:
-            raise disk_error(error, "open", path) from error
         changed += 1
     if changed:
         what = f"{changed} files and folders of the history were closed to their owner, and are open again"

@@ -11,11 +11,11 @@ import gc
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memdir.disk.atomic import disk_error, keep_bytes
+from memdir.disk.atomic import disk_errors, keep_bytes
 from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message, ToolResult
@@ -80,12 +80,9 @@ def history(path: str) -> Resumed:
 def _opened(path: str, *, at: str = "", is_sidechain: bool = False) -> tuple[Tree, Node | None]:
     """The tree of a transcript and the record that was asked for; an empty one when there is no such file."""
     tree = Tree(path, with_sidechains=is_sidechain)
-    try:
+    with disk_errors("read", path), suppress(FileNotFoundError, NotADirectoryError):
         return tree, tree.find(at) if at else tree.leaf()
-    except (FileNotFoundError, NotADirectoryError):
-        return tree, None
-    except OSError as error:
-        raise disk_error(error, "read", path) from error
+    return tree, None
 
 
 def with_replacements(messages: Sequence[Message], replacements: Mapping[str, str]) -> Iterator[Message]:

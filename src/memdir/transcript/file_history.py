@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from memdir.disk.atomic import delete_file, disk_error, keep_bytes, write_project_file
+from memdir.disk.atomic import delete_file, disk_errors, keep_bytes, write_project_file
 from memdir.disk.plain_file import read_plain
 from memdir.errors import BadMemoryFile
 from memdir.transcript.reader import lines_backwards, read_records
@@ -144,12 +144,9 @@ def _name(value: object) -> str | None:
 
 
 def _read(path: str) -> bytes | None:
-    try:
+    with disk_errors("read", path), suppress(FileNotFoundError, NotADirectoryError):
         return read_plain(path, max_bytes=MAX_KEPT_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise disk_error(error, "read", path) from error
+    return None
 
 
 @dataclass
