@@ -138,10 +138,10 @@ class TeamMemory:
             return [], []
         return [one.name for one in report.files], [one.name for one in report.held]
 
-    def sync_behind(self, pushes_only: bool = False, require_free: Callable[[], None] = lambda: None) -> None:
+    def sync_behind(self, pushes_only: bool = False, require_free: Callable[[], None] | None = None) -> None:
         """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""
         try:
-            self.sync(pushes_only=pushes_only, require_free=require_free)
+            self.sync(pushes_only=pushes_only, require_free=require_free or (lambda: None))
         except MemdirError as error:
             from memdir.events import request_refused
 

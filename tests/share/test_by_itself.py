@@ -15,13 +15,14 @@ import pytest
 
 from memdir import open_memory
 from memdir.chat.host import ChatHost
+from memdir.cli.context import note_change
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
 from memdir.layout import Place
 from memdir.memdir import MemDir
 from memdir.model.model import Request, ScriptedModel, says
 from memdir.settings_file import put_setting
-from memdir.share.team import Address, TeamBehind, member_id, note_change
+from memdir.share.team import Address, TeamBehind, member_id
 from memdir.store.shared import Failure
 from memdir.team.commands import _watch as watch
 from memdir.team.commands import send_when_quiet

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from memdir import open_memory
+from memdir.errors import RemoteError
 from memdir.share.remotes.folder import FolderRemote
 from tests.conftest import Ran
 from tests.security.fakes import github_token
@@ -259,5 +260,6 @@ def test_a_remote_that_takes_no_change_says_what_to_do(memdir: Memdir, tmp_path:
     subprocess.run(["git", "-C", where, "config", "receive.hideRefs", "refs/heads/main"], check=True)
     ran = memdir("sync")
     assert ran.code == 16 and "did not take the change" in ran.err and "push to the branch main" in ran.err
-    refused = FolderRemote("/mnt/team", member="a" * 8)._offline(OSError(errno.EROFS, "read-only"))
-    assert refused.kind == "not_allowed" and "0700" not in str(refused)
+    with pytest.raises(RemoteError) as refused, FolderRemote("/mnt/team", member="a" * 8)._reached():
+        raise OSError(errno.EROFS, "read-only")
+    assert refused.value.kind == "not_allowed" and "0700" not in str(refused.value)

@@ -234,7 +234,6 @@ class Context:
         if not self.memory.places.syncs or self.environment.no_daemon or os.name == "nt":
             return
         from memdir.process import detach
-        from memdir.share.team import note_change
 
         if note_change(self.memory.place):
             detach("sync", "--later", "--project", self.memory.layout.work_tree, "--home", self.environment.home)
@@ -385,3 +384,16 @@ def _ask_which_model(context: Context) -> None:
     put_setting(path, "model.provider", answer)
     context.note(f"model.provider is {answer} in {path}; `memdir config set model.provider …` changes it")
     context.reopened()
+
+
+def note_change(place: Place) -> bool:
+    """Note that a command has written something for the team; whether nobody is there yet who will send it."""
+    from contextlib import suppress
+
+    from memdir.disk.atomic import keep_bytes
+    from memdir.disk.lock import locked
+
+    keep_bytes(place.changed_for_team, b"", durably=False)
+    with suppress(LockBusy), locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
+        return True
+    return False

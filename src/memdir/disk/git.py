@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import (
@@ -273,11 +274,9 @@ def is_real_folder(path: str) -> bool:
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except FileNotFoundError:
-        return []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        return list(entries)
+    return []
 
 
 def _is_fan(name: str) -> bool:

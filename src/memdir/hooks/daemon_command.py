@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from memdir.disk.lock import locked
@@ -112,11 +113,9 @@ def stop(place: DaemonPlace) -> bool:
 
 
 def _is_free(place: DaemonPlace, seconds: float) -> bool:
-    try:
-        with locked(place.lock, wait_seconds=seconds):
-            return True
-    except LockBusy:
-        return False
+    with suppress(LockBusy), locked(place.lock, wait_seconds=seconds):
+        return True
+    return False
 
 
 def _is_amount(value: object) -> bool:

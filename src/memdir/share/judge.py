@@ -98,11 +98,7 @@ def spell_alike(root: str) -> None:
     """Put what a Mac spelled in its own way, file or folder, under the name that all systems agree on."""
     for path in [path for path, _ in walk(root) if not path.isascii() and nfc(path) != path]:
         folder, name = os.path.split(path)
-        with suppress(OSError, PathEscape), held_folder(root, nfc(folder), create=True) as there:
-            with held_folder(root, folder) as held:
-                if not os.path.lexists(os.path.join(there, nfc(name))):
-                    os.rename(os.path.join(held, name), os.path.join(there, nfc(name)))
-            while folder != nfc(folder):  # as far as nothing else lies in it
-                folder, name = os.path.split(folder)
-                with held_folder(root, folder) as held:
-                    os.rmdir(os.path.join(held, name))
+        to = nfc(folder)
+        with suppress(OSError, PathEscape), held_folder(root, folder) as old, held_folder(root, to, create=True) as new:
+            if not os.path.lexists(os.path.join(new, nfc(name))):
+                os.rename(os.path.join(old, name), os.path.join(new, nfc(name)))

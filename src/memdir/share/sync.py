@@ -70,12 +70,6 @@ class SyncReport:
     reason: Reason | str = ""  # why nothing was sent
     problem: str = ""  # what a person can do something about
 
-    @property
-    def is_news(self) -> bool:
-        """Whether something happened, and not only that something waits."""
-        here = self.taken or self.deleted or self.conflicts or self.brought_back or self.purged or self.may_hold
-        return bool(here or self.sent or self.sent_deletions or self.problem)
-
 
 @dataclass
 class Sync:

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from memdir.disk.atomic import keep_bytes
-from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import LockBusy, RemoteError, UsageError
 from memdir.layout import Layout, Place
@@ -100,7 +99,8 @@ class TeamBehind:
 
     def start(self) -> threading.Thread:
         """Take in what teammates changed."""
-        self._started = self._run()
+        self._started = threading.Thread(target=self.sync, args=(False,), name="memdir sync", daemon=True)
+        self._started.start()
         return self._started
 
     def changed(self) -> None:
@@ -149,19 +149,4 @@ class TeamBehind:
         for thread in (self._started, self._timer):
             if thread is not None:
                 thread.join(max(0.0, until - time.monotonic()))
-        self._run().join(max(0.0, until - time.monotonic()))
-
-    def _run(self) -> threading.Thread:
-        thread = threading.Thread(target=self.sync, args=(False,), name="memdir sync", daemon=True)
-        thread.start()
-        return thread
-
-
-def note_change(place: Place) -> bool:
-    """Note that a command has written something; whether nobody is there yet who will send it."""
-    keep_bytes(place.changed_for_team, b"", durably=False)
-    try:
-        with locked(f"{place.changed_for_team}.lock", wait_seconds=0.0):
-            return True
-    except LockBusy:
-        return False
+        self.start().join(max(0.0, until - time.monotonic()))

@@ -137,11 +137,9 @@ def is_left_waiting(place: Place) -> bool:
     """The same, when nobody is about to record it."""
     if not is_waiting(place):
         return False
-    try:
-        with locked(place.lock, wait_seconds=0):
-            return is_waiting(place)
-    except LockBusy:
-        return False  # somebody is just writing it
+    with suppress(LockBusy), locked(place.lock, wait_seconds=0):
+        return is_waiting(place)
+    return False  # somebody is just writing it
 
 
 def found_aside(path: str) -> list[str]:

@@ -311,7 +311,8 @@ def _watch(context: Any, memory: MemDir) -> None:
                 continue
             sync.remote.close()
             report = memory.team.sync()
-            if report.is_news:
+            here = report.taken, report.deleted, report.conflicts, report.brought_back, report.purged, report.may_hold
+            if any(here) or report.sent or report.sent_deletions or report.problem:
                 _tell_report(report, context)
             if not report.problem:
                 continue

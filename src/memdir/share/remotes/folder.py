@@ -14,8 +14,8 @@ import errno
 import os
 import re
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -209,19 +209,15 @@ class FolderRemote(Remote):
         return [name for name in names if _IS_ID(name)][:MAX_MEMBERS]
 
     def _names(self, part: str) -> set[str]:
-        try:
-            with held_folder(self.folder, part) as held:
-                names = set(os.listdir(held))
-                for path in (os.path.join(held, name) for name in names if name.startswith(TEMPORARY_PREFIX)):
-                    with suppress(OSError):  # what a writer left that was killed: there is no lock that would tell
-                        if time.time() - os.lstat(path).st_mtime > ABANDONED_SECONDS:
-                            os.unlink(path)
-                return names
-        except FileNotFoundError:
-            self._require_mark()
-            return set()
-        except (OSError, PathEscape) as error:
-            raise self._offline(error) from error
+        with self._reached(), suppress(FileNotFoundError), held_folder(self.folder, part) as held:
+            names = set(os.listdir(held))
+            for path in (os.path.join(held, name) for name in names if name.startswith(TEMPORARY_PREFIX)):
+                with suppress(OSError):  # what a writer left that was killed: there is no lock that would tell
+                    if time.time() - os.lstat(path).st_mtime > ABANDONED_SECONDS:
+                        os.unlink(path)
+            return names
+        self._require_mark()
+        return set()
 
     def _read_list(self, member: str) -> dict[str, Write] | None:
         """None for one that cannot be read now."""
@@ -230,11 +226,9 @@ class FolderRemote(Remote):
         return _writes(told) if isinstance(told, dict) else None
 
     def _size(self, digest: str) -> int:
-        try:
-            with held_folder(self.folder, TEXTS) as held:
-                return os.lstat(os.path.join(held, digest)).st_size
-        except (OSError, PathEscape):
-            return 0
+        with suppress(OSError, PathEscape), held_folder(self.folder, TEXTS) as held:
+            return os.lstat(os.path.join(held, digest)).st_size
+        return 0
 
     def _text(self, digest: str) -> bytes | None:
         data = self._read(TEXTS, digest, self.caps.entry_bytes) if is_digest(digest) else None
@@ -248,25 +242,20 @@ class FolderRemote(Remote):
         data = encode(told).encode("utf-8", "replace") + b"\n"
         if len(data) > MAX_LIST_BYTES:
             raise RemoteError(f"this machine's list in {self.folder} would be larger than anybody reads", kind="broken")
-        try:
-            for text in texts.values():
-                if self._text(digest_of(text)) is None:
-                    self._put(TEXTS, digest_of(text), text)
-            self._put(MEMBERS, f"{self._member}.json", data)
-        except DiskError as error:
-            raise self._offline(error) from error
+        for text in texts.values():
+            if self._text(digest_of(text)) is None:
+                self._put(TEXTS, digest_of(text), text)
+        self._put(MEMBERS, f"{self._member}.json", data)
 
     def create(self) -> None:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
         mark, remedy = os.path.join(self.folder, MARK), "Name an empty folder, or the one that your teammates use"
-        try:
+        with self._reached():
             if os.path.lexists(mark):
                 return
             if os.listdir(self.folder):
                 raise RemoteError(f"{self.folder} is not empty, and holds no team", kind="broken", remedy=remedy)
             write_project_file(mark, _MARKED)
-        except (OSError, DiskError) as error:
-            raise self._offline(error) from error
 
     def _require_mark(self) -> None:
         """A folder that is empty may be one that is not mounted now: it is not a team that lost everything."""
@@ -276,31 +265,33 @@ class FolderRemote(Remote):
 
     def _read(self, part: str, name: str, max_bytes: int) -> bytes | None:
         self.reads += 1
-        try:
-            with held_folder(self.folder, part) as held:
-                return read_if_plain(os.path.join(held, name), max_bytes)
-        except (OSError, PathEscape):
-            return None
+        with suppress(OSError, PathEscape), held_folder(self.folder, part) as held:
+            return read_if_plain(os.path.join(held, name), max_bytes)
+        return None
 
     def _put(self, part: str, name: str, data: bytes) -> None:
         self._require_mark()
-        try:
-            with held_folder(self.folder, part, create=True) as held:
-                mode = os.stat(self.folder).st_mode & 0o777
-                if os.stat(held).st_mode & 0o777 != mode:
-                    os.chmod(held, mode)  # whoever may write to the team's folder may write here
-                write_project_file(os.path.join(held, name), data)
-        except (OSError, PathEscape) as error:
-            raise self._offline(error) from error
+        with self._reached(), held_folder(self.folder, part, create=True) as held:
+            mode = os.stat(self.folder).st_mode & 0o777
+            if os.stat(held).st_mode & 0o777 != mode:
+                os.chmod(held, mode)  # whoever may write to the team's folder may write here
+            write_project_file(os.path.join(held, name), data)
 
-    def _offline(self, error: OSError | DiskError | PathEscape) -> RemoteError:
-        if isinstance(error, PathEscape):
-            return RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy)
-        code, why = (error.code, error.message) if isinstance(error, DiskError) else (error.errno, reason_of(error))
-        if code in (errno.EACCES, errno.EPERM, errno.EROFS):
-            remedy = "Ask whoever keeps the folder to let you write there; what you changed waits here"
-            return RemoteError(f"{self.folder} cannot be written to: {why}", kind="not_allowed", remedy=remedy)
-        return RemoteError(f"{self.folder} cannot be reached: {why}", remedy="What you changed waits here until it can")
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """What the disk refuses here, the team's folder does."""
+        try:
+            yield
+        except PathEscape as error:
+            raise RemoteError(f"{self.folder}: {error.message}", kind="broken", remedy=error.remedy) from error
+        except (OSError, DiskError) as error:
+            code, why = (error.code, error.message) if isinstance(error, DiskError) else (error.errno, reason_of(error))
+            if code in (errno.EACCES, errno.EPERM, errno.EROFS):
+                remedy = "Ask whoever keeps the folder to let you write there; what you changed waits here"
+                told = f"{self.folder} cannot be written to: {why}"
+                raise RemoteError(told, kind="not_allowed", remedy=remedy) from error
+            told, remedy = f"{self.folder} cannot be reached: {why}", "What you changed waits here until it can"
+            raise RemoteError(told, remedy=remedy) from error
 
 
 def _later(kept: Mapping[str, Write], now: Mapping[str, Write]) -> dict[str, Write]:

@@ -69,11 +69,10 @@ class HubRemote(Remote):
     """One team of a hub. The token tells who we are, and goes into no URL and no message."""
 
     def __init__(self, url: str, *, team: str = "", token: str) -> None:
-        try:
+        host = b""
+        with suppress(ValueError):  # a port, a name or brackets that cannot be
             self._parts = urlsplit(url)
             _, host = self._parts.port, (self._parts.hostname or "").encode("idna")
-        except ValueError:  # a port, a name or brackets that cannot be
-            host = b""
         if not host or self._parts.scheme not in ("https", "http") or self._parts.username:
             raise RemoteError(f"{url!r} is no address of a hub", kind="broken", remedy="Use https://host")
         if self._parts.scheme == "http" and self._parts.hostname not in _LOOPBACK:

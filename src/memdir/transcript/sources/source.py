@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -141,11 +142,9 @@ def newest_first(refs: Iterable[SessionRef | None]) -> list[SessionRef]:
 
 def transcripts_in(folder: str) -> list[str]:
     """The transcripts that lie in a folder, in no order."""
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
-    except (OSError, ValueError):
-        return []
+    with suppress(OSError, ValueError), os.scandir(folder) as entries:
+        return [entry.path for entry in entries if entry.name.endswith(".jsonl") and entry.is_file()]
+    return []
 
 
 def decoded(data: object) -> dict[str, Any]:
@@ -157,11 +156,9 @@ def decoded(data: object) -> dict[str, Any]:
 
 def head_of(path: str, max_bytes: int) -> dict[str, Any]:
     """What the first line of a transcript says; nothing when it cannot be read."""
-    try:
-        with open_plain(path) as file:
-            return decoded(file.readline(max_bytes))
-    except OSError:
-        return {}
+    with suppress(OSError), open_plain(path) as file:
+        return decoded(file.readline(max_bytes))
+    return {}
 
 
 def roots_of(project: str) -> tuple[str, str]:
