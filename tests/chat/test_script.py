@@ -47,13 +47,16 @@ def test_words_go_to_standard_output_and_the_conversation_goes_on(
     assert "What is here?" in said and "And there?" in said
 
 
-def test_the_built_in_model_says_once_what_it_is(memdir: Memdir) -> None:
-    """H1: whoever asks again, in a conversation of its own, gets the answer and nothing before it."""
+def test_the_built_in_model_says_once_what_it_is(memdir: Memdir, tmp_path: Path) -> None:
+    """H1: whoever asks again, in a conversation of its own and wherever, gets the answer and nothing before it."""
     words = ("chat", "-p", "Which way is north?", "--model", "builtin")
+    bare = memdir(*words, "--bare").out
     first, again = memdir(*words).out, memdir(*words).out
     assert first.startswith("I am memdir's built-in model, not a language model") and first.endswith(again)
     assert again.startswith("I found nothing there about that.")
-    assert memdir(*words, "--bare").out == first, "where nothing is kept nobody knows that it was said"
+    (tmp_path / "elsewhere").mkdir()
+    assert memdir(*words, "--project", str(tmp_path / "elsewhere")).out == again
+    assert bare == memdir(*words, "--bare").out == again, "where nothing is kept it would be said each time"
 
 
 def test_nothing_is_written_or_run_that_was_not_allowed(

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdir.model import CachePolicy, Request, SystemBlock, ToolSpec
@@ -23,7 +24,9 @@ class Assembly:
     """What stands before the conversation, kept until `/clear` or `/compact`."""
 
     def __init__(self, memory: MemDir, session: Session, *, is_introduced: bool = False) -> None:
-        self._memory, self._session, self._is_introduced = memory, session, is_introduced
+        self._memory, self._session = memory, session
+        conversations = Path(memory.places.environment.home, "projects").glob("*/*.jsonl")  # of this person
+        self._is_introduced = is_introduced or any(conversations)  # the built-in model says once what it is
         self._fixed = load_prompt("chat/system.md", overrides=memory.layout.prompts).text
         self._context: Message | None = None
 

@@ -85,7 +85,7 @@ class HostOptions:
     is_learning: bool = True  # False: memories are recalled, and nothing is kept
     allow: frozenset[str] = frozenset()  # what may be done unasked (permissions.py)
     tools: Sequence[Tool] = ()  # more than files and commands; they ask by themselves where they must
-    is_introduced: bool = False  # whether the person is told who answers: the built-in model says so otherwise
+    is_introduced: bool = False  # whether the built-in model need not say what it is, though nobody was told here
 
     @staticmethod
     def of(options: Namespace, session_id: str, *, is_introduced: bool = False) -> HostOptions:

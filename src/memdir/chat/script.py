@@ -7,7 +7,6 @@ import asyncio
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdir.chat.command import session_of
@@ -43,7 +42,7 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
 
 async def _turn(memory: MemDir, text: str, options: argparse.Namespace) -> tuple[TurnEnd, str]:
     session_id = session_of(memory, options.resume, is_latest=options.latest)
-    is_introduced = any(Path(memory.layout.project_home).glob("*.jsonl"))  # by the first conversation here
+    is_introduced = not memory.settings.enabled  # where nothing is kept, it would be said each time
     chosen = HostOptions.of(options, session_id, is_introduced=is_introduced)
     listen = _tell_json if options.json else _Words().tell
     async with ChatHost(memory, listen=listen, options=chosen) as host:

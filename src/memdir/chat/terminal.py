@@ -177,7 +177,7 @@ class ChatTerminal:
         session_id = await asyncio.to_thread(session_of, self.memory, options.resume, is_latest=options.latest)
         if options.resume == "" and not session_id:
             session_id = await self.choose_session()
-        chosen = HostOptions.of(options, session_id, is_introduced=True)  # as the greeting does
+        chosen = HostOptions.of(options, session_id)
         self.host = ChatHost(self.memory, ask=self.ask, listen=self._heard, options=chosen)
         await self.host.__aenter__()
         self.commands = Slash(self)
@@ -209,14 +209,9 @@ class ChatTerminal:
         self.screen.notice(f"Kept in {path}; `memdir config set model.provider …` changes it.")
 
     def _greet(self) -> None:
-        from memdir.model.choose import who_serves
-
         count = len(self.host.conversation.messages)
         went_on = f" · {count} messages so far" if count else ""
         self.screen.notice(f"memdir chat · {self.memory.model_name}{went_on} · /help", style="bold")
-        if self.memory.model_name == "builtin":
-            who = who_serves(self.memory.settings, self.memory.places.environment)
-            self.screen.notice(f"This is {who}: no LLM, it looks things up.")
         if not self.memory.settings.enabled:
             self.screen.notice(f"Memory is off: {self.memory.settings.off_because}.")
         self.show_last()
