@@ -1,11 +1,14 @@
 """A chat that goes on all day: memory, open files, threads and processes stay what they were. `make test-chat-soak`
-takes 500 turns, the default run a few."""
+takes 500 turns, the default run a few, and tells the story of `make try` against the clock."""
 
 from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +19,8 @@ from tests.chat.hosts import QUIET, Person, host_of
 
 TURNS = int(os.environ.get("CHAT_SOAK_TURNS", "24"))
 GROWTH_BYTES = 40_000  # a turn, at most: what a turn leaves in the indexes and caches of a store that grows with it
+STORY_SECONDS = 40.0  # of `make try`, without what it installs
+ROOT = Path(__file__).parents[2]
 SAID = (
     "Look at part {n} of the importer, please.",
     "What do we know about deploys?",
@@ -69,3 +74,17 @@ async def test_a_long_chat_stays_flat(project: Path) -> None:
         assert len(host.conversation.messages) < 250, "it was compacted on the way"
     print(f"\n{TURNS} turns: {before} → {after}")
     assert memory.list(), "and it learned"
+
+
+@pytest.mark.skipif(
+    "CHAT_SOAK_TURNS" not in os.environ, reason="a clock tells nothing on a busy machine: make test-chat-soak"
+)
+def test_the_whole_story_is_told_in_time(tmp_path: Path) -> None:
+    """H1: what `make try` runs once memdir is installed, from its first line to its last."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    begun = time.monotonic()
+    story = [sys.executable, "examples/walkthrough.py"]
+    told = subprocess.run(story, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    seconds = time.monotonic() - begun
+    print(f"\nmake try: {seconds:.1f} s")
+    assert b"One command takes it back" in told.stdout and seconds < STORY_SECONDS
