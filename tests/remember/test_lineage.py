@@ -434,7 +434,8 @@ async def test_the_hosts_loop_goes_on_while_a_long_conversation_is_judged(bench:
     """X1: the work happens behind the user's back."""
     model = ScriptedModel([bench.write("feedback_tabs.md", topic("Tabs", "Always use tabs.")), says("Kept.")])
     talk = bench.talk(model)
-    turn = talk.uses_tool("Always use tabs", "Bash", {"command": "x"}, "A line of output, no. 7.\n" * 3000)
+    lines = "".join(f"A line of output, no. {number}.\n" for number in range(3000))
+    turn = talk.uses_tool("Always use tabs", "Bash", {"command": "x"}, lines)
     talk.extraction.turn_ended(turn)
     drained, ticks = asyncio.ensure_future(talk.extraction.drain()), 0
     while not drained.done():
