@@ -11,6 +11,8 @@ from memdir.agent.gate import READING
 from memdir.disk.safe_path import is_index
 from memdir.model.model import Request
 from memdir.model.raw import conversation_of, plain_request
+from memdir.store.history import PULLED
+from memdir.store.move import UNSHARED
 from memdir.store.store import MemoryStore
 from memdir.text.language import stems
 from memdir.text.nearness import Sentence, is_opposite
@@ -23,7 +25,7 @@ _INSTRUCTIONS = re.compile(
 )
 ECHO_SHARE = 0.75  # of a sentence's words: with a reason beside it, it is more than an echo
 MAX_COMMITS = 200  # of one turn that are looked at
-_OWN_WORK = ("extract", "dream", "undo", "restore", "doctor", "import")
+_OWN_WORK = ("extract", "dream", "undo", "restore", "doctor", "import", PULLED, "sync", "purge", "move", UNSHARED)
 MAX_PATH = 4096  # longer is a text
 _COMMANDS = re.compile(r"[|;&\n]")
 _WRITTEN_BY = re.compile(r">\s*([^\s<>]+)")
