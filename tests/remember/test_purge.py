@@ -464,6 +464,19 @@ def test_a_purge_that_is_undone_is_none(life: Life, where: str) -> None:
     assert all(one.is_off for one in talking.heard(messages)), "and it can be purged again"
 
 
+def test_a_purge_is_undone_in_a_session_that_began_while_memory_was_off(life: Life) -> None:
+    """L2: what was noted before the session had a state of its own is not read against that."""
+    off = SessionState.load("monday", life.memory.layout)
+    off.pass_over([replace(user("Said while it was off."), id="off1")], (), is_saved=True)
+    life.said("monday", "Never mock the database in tests.")
+    talking = SessionState.load("monday", life.memory.layout)
+    wrote(life.memory.store, "pay.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))
+    life.memory.purge("monday")
+    talking.move_cursor("m9")
+    life.memory.undo()
+    assert SessionState.load("monday", life.memory.layout).unheard == {"off1"}
+
+
 def test_a_purge_stands_until_it_is_undone_in_every_scope(life: Life) -> None:
     life.said("monday", "Never mock the database in tests.")
     wrote(life.memory.store, "pay.md", topic("Pay", "The user earns 90k.", "user"), learned("monday"))

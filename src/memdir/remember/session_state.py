@@ -58,10 +58,8 @@ class SessionState:
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
         """A session as a crash left it, or a new one."""
         session = SessionState(session_id, layout, memory_is_on)
-        is_begun = SessionState.was_begun(session_id, layout)
         try:
-            path = layout.session_state(session_id) if is_begun else layout.unheard(session_id)
-            found = json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES))
+            found = json.loads(read_plain(session._path, max_bytes=MAX_STATE_BYTES))
             return replace(
                 session,
                 extract_cursor=str(found["extractCursor"]),
@@ -106,7 +104,7 @@ class SessionState:
         if is_saved:
             with self._locked():
                 self._hear_of_others()
-                self._write_where_it_is()
+                self._write(self._path)
 
     def leave_out(self, messages: Iterable[Message]) -> None:
         """Nothing is learned from these, now or later: a person wants nothing kept of them (L2)."""
@@ -115,7 +113,7 @@ class SessionState:
             ids = {message.id for message in messages if message.id}
             now.purged, now.lifted = now.purged | (ids - now.unheard), now.lifted - ids
             now.unheard |= ids
-            now._write_where_it_is()
+            now._write(now._path)
         self._hear_of_others()
 
     def take_in(self) -> None:
@@ -123,7 +121,7 @@ class SessionState:
         with self._locked():
             now = SessionState.load(self.id, self.layout)
             now.unheard, now.lifted, now.purged = now.unheard - now.purged, now.lifted | now.purged, frozenset()
-            now._write_where_it_is()
+            now._write(now._path)
         self._hear_of_others()
 
     def heard(self, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -166,10 +164,11 @@ class SessionState:
             self._hear_of_others()
             self._write(self.layout.session_state(self.id))
 
-    def _write_where_it_is(self) -> None:
-        """Beside the transcript, where nothing else is kept of the session yet."""
+    @property
+    def _path(self) -> str:
+        """Beside the transcript, where nothing else is kept of the session yet; what is there then takes it over."""
         is_begun = SessionState.was_begun(self.id, self.layout)
-        self._write(self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id))
+        return self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -184,11 +183,10 @@ class SessionState:
 
     def _hear_of_others(self) -> None:
         """Take in what others have noted that nothing is learned from: that grows, but for purges that were undone."""
-        for path in (self.layout.session_state(self.id), self.layout.unheard(self.id)):
-            with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
-                found = _left_out(json.loads(read_plain(path, max_bytes=MAX_STATE_BYTES)))
-                self.purged, self.lifted = found["purged"], found["lifted"]
-                self.unheard = (self.unheard | found["unheard"]) - self.lifted
+        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+            found = _left_out(json.loads(read_plain(self._path, max_bytes=MAX_STATE_BYTES)))
+            self.purged, self.lifted = found["purged"], found["lifted"]
+            self.unheard = (self.unheard | found["unheard"]) - self.lifted
 
     def _write(self, path: str) -> None:
         state = {
