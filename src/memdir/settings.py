@@ -251,11 +251,7 @@ def is_anothers_home(environment: Environment, layout: Layout) -> bool:
 
 
 def load_settings(
-    environment: Environment,
-    layout: Layout,
-    *,
-    flags: Mapping[str, str] | None = None,
-    managed_path: str | None = None,
+    environment: Environment, layout: Layout, *, flags: Mapping[str, str] | None = None, managed_path: str | None = None
 ) -> Settings:
     """Read all layers and settle each value; a broken project file is refused, a broken trusted one is an error,
     or refused, too, where the environment is forgiving."""

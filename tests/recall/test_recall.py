@@ -72,6 +72,36 @@ class Bench:
         return selection.keys
 
 
+@pytest.mark.parametrize("by", ["words", "model"])
+def test_what_a_team_left_here_takes_no_place_while_it_is_switched_off(bench: Bench, by: str) -> None:
+    """E1: neither those of the project nor the person's own stay away for it."""
+    before = bench.choose()
+    os.mkdir(os.path.join(bench.store.root, "team"))
+    for number in range(30):
+        text = f"---\nname: oven client {number}\ndescription: {OVEN}\ntype: feedback\n---\n\n{OVEN}, no. {number}.\n"
+        Path(bench.store.root, "team", f"oven_{number}.md").write_text(text, encoding="utf-8")
+    listed: list[str] = []
+
+    def chosen(request: Request) -> Reply:
+        listed.append(str(request.messages))
+        return says('{"selected_memories": []}')
+
+    model = ScriptedModel([chosen])
+    chooser = ModelChooser(bench.local, bench.store, open_model=lambda: model, name="any", sink=bench.events)
+    recaller = Recaller(
+        chooser if by == "model" else bench.local,
+        (bench.local,),
+        lambda _: bench.store.place,
+        str(bench.project),
+        sink=bench.events,
+        clock=lambda: NOW,
+        has_team=False,
+    )
+    found = recaller.choose(RecallRequest(OVEN, shown=bench.shown))
+    assert before and set(found[-1].keys) == set(before)
+    assert all("team/" not in text for text in listed)
+
+
 def by_model(bench: Bench, steps: Sequence[Step]) -> list[str]:
     return bench.by_model(ScriptedModel(steps))
 

@@ -100,7 +100,7 @@ def stores_of(memory: MemDir, request: RecallRequest | None = None) -> list[dict
     found: list[dict[str, object]] = []
     for scope in SCOPES:
         place = memory.places.of(scope)
-        surfaced = sorted(request.shown.keys(scope)) if request is not None else []
+        surfaced = sorted(request.passed_over(scope)) if request is not None else []
         found.append({"scope": scope, "root": place.root, "derived": place.derived, "surfaced": surfaced})
     return found
 

@@ -164,9 +164,13 @@ class RecallRequest:
         self.text = text
         self.room = room  # characters that a host takes at once
         self.recent_tools = recent_tools
-        self.shown = shown or Shown()
+        self.shown, self.hidden = shown or Shown(), frozenset[str]()
         self.on_progress = on_progress  # may raise Stopped
         self.ask = ask  # how a model is waited for; by itself where nobody says
+
+    def passed_over(self, scope: str) -> frozenset[str]:
+        """The memories that take no place: they were shown, or may not be."""
+        return self.shown.keys(scope) | self.hidden
 
     def check(self) -> None:
         """Go on, or raise Stopped."""
@@ -222,6 +226,8 @@ class Recaller:
     def choose(self, request: RecallRequest) -> list[Selection]:
         """Which memories help, scope by scope."""
         first, *others = self._choosers
+        if not self._has_team:  # what lies there is not recalled while the switch is off (E1)
+            request.hidden = _of_team([chooser.root for chooser in self._choosers])
         found = [_timed(first, request)]
         for other in others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
@@ -235,10 +241,9 @@ class Recaller:
         roots = {chooser.scope: chooser.root for chooser in self._choosers}
         for selection in found:
             # What the session holds in another wording is told first: it would go on with what is no longer so.
-            changed = request.shown.changed(selection.scope, roots[selection.scope])
+            news = request.shown.changed(selection.scope, roots[selection.scope])
+            changed = [key for key in news if key not in request.hidden]
             selection.keys = [*changed, *[key for key in selection.keys if key not in changed]][:MAX_RECALLED]
-            if not self._has_team:  # what lies there is not recalled while the switch is off (E1)
-                selection.keys = [key for key in selection.keys if not key.startswith(TEAM_PREFIX)]
         return found
 
     def prepare(self, request: RecallRequest, selections: Sequence[Selection]) -> Prepared:
@@ -340,6 +345,13 @@ def _team_last(scopes: list[tuple[Selection, Ready]]) -> list[tuple[Selection, R
         if of_team:
             shared.append((selection, of_team))
     return [*(one for one in own if one[1] or not shared), *shared]
+
+
+def _of_team(roots: Sequence[str]) -> frozenset[str]:
+    from memdir.store.scan import walk
+
+    there = [root for root in roots if os.path.isdir(os.path.join(root, TEAM_PREFIX))]
+    return frozenset([key for root in there for key, _ in walk(root) if key.startswith(TEAM_PREFIX)])
 
 
 def _timed(chooser: Chooser, request: RecallRequest) -> Selection:

@@ -87,7 +87,7 @@ class LocalChooser:
     def _recall(self, selector: LocalSelector, request: RecallRequest) -> Recalled:
         """What the selector chooses among the memories that can be read: another one never takes a place."""
         selector.refresh(on_progress=request.on_progress)
-        now, surfaced = self.clock(), request.shown.keys(self.scope)
+        now, surfaced = self.clock(), request.passed_over(self.scope)
         for _ in range(MAX_ROUNDS):
             recalled = selector.recall(request.text, now=now, recent_tools=request.recent_tools, surfaced=surfaced)
             unreadable = [key for key in recalled.keys if not is_readable(self.root, key)]

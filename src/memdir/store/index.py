@@ -126,11 +126,7 @@ class Index:
 
 
 def with_edits(
-    current: Index,
-    edit: tuple[bytes, bytes],
-    *,
-    is_living: Callable[[str], bool],
-    is_told: Callable[[bytes], bool],
+    current: Index, edit: tuple[bytes, bytes], *, is_living: Callable[[str], bool], is_told: Callable[[bytes], bool]
 ) -> Index:
     """An index with what a fork made of it, before and after. It is the store's: lines of living files stay, and words
     of people that no memory tells; dangling, double and overlong lines go, and of what is new only entries and headings

@@ -86,13 +86,7 @@ def _require_room(**parts: str) -> None:
 
 
 def save_memory(
-    store: MemoryStore,
-    key: str,
-    data: bytes,
-    *,
-    origin: Origin,
-    base: bytes | None = None,
-    allow_secret: bool = False,
+    store: MemoryStore, key: str, data: bytes, *, origin: Origin, base: bytes | None = None, allow_secret: bool = False
 ) -> Memory:
     """Write a changed memory and its index line; what others changed since `base` is merged in. SecretRefused when that
     brings a secret in and nobody insists."""
