@@ -17,9 +17,10 @@ from memdir.errors import ModelError
 from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.extract import Extracted, Skipped
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, saved_below
-from memdir.store.history import Origin
+from memdir.remember.turn import FinishedTurn, saved_below, written_since
+from memdir.store.history import PULLED, Origin
 from memdir.store.memories import add_memory
+from memdir.store.move import UNSHARED
 from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
@@ -824,6 +825,33 @@ async def test_what_somebody_else_learned_meanwhile_is_not_written_twice(bench: 
     await learn(bench, ScriptedModel([meanwhile, says("Done.")]), f"{said}{more}")  # type: ignore[list-item]
     assert os.path.exists(os.path.join(bench.store.root, "project_drop_windows.md")) == bool(written)
     assert said in bench.read("project_windows.md")
+
+
+async def test_an_edit_by_hand_in_the_same_lines_costs_no_other_memory(bench: Bench) -> None:
+    """X6: the person's text stays, the other memory is written, and the rest of the turn is tried once more."""
+    hold(bench, HELD)
+    by_hand = HELD.replace("Deploys go out on Tuesdays.", "Deploys go out on Mondays.")
+    path = os.path.join(bench.store.root, "project_deploys.md")
+    tabs = "From now on indent with tabs, never with spaces."
+
+    def meanwhile(_: Request) -> object:
+        Path(path).write_text(by_hand, encoding="utf-8")
+        return says("Done.")
+
+    model = rewrites(bench, bench.write("feedback_tabs.md", topic("Tabs", tabs)), meanwhile)
+    await learn(bench, model, f"{MOVED} {tabs}")
+    assert bench.read("project_deploys.md") == by_hand
+    assert tabs in bench.read("feedback_tabs.md")
+    assert bench.session.extract_cursor == "" and bench.session.failures == 1
+
+
+def test_what_a_sync_a_purge_or_a_move_wrote_is_not_the_main_agent_s(bench: Bench) -> None:
+    """X3: what teammates wrote says nothing of what the agent wrote down of this turn."""
+    for source in (PULLED, "sync", "purge", "move", UNSHARED, "cli"):
+        with bench.store.changing(Origin(source), "a change") as change:
+            change.write(f"{source}.md", topic(source, "Indent with tabs.").encode())
+    found = written_since([bench.store], 0.0)
+    assert found is not None and [os.path.basename(path) for path in found] == ["cli.md"]
 
 
 async def test_an_index_line_without_a_description_follows_too(bench: Bench) -> None:

@@ -266,6 +266,7 @@ class Extraction:
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         await asyncio.to_thread(workspace.drop_repeated)
+        lost = len(workspace.lost) + len(await asyncio.to_thread(workspace.drop_conflicts))
         weighed = await asyncio.to_thread(weigh, workspace, judge)
         if self.session.is_purged(said):  # while the model thought: it is asked again about the rest
             return await self.extract(turn)
@@ -287,14 +288,14 @@ class Extraction:
             "user_files": sum(draft.store.scope == OWN for draft in topics),
             "refusals": report.run.refusals + weighed.refused,
             "quoted": weighed.quoted,
-            "lost": len(workspace.lost),
+            "lost": lost,
         }
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
-        if workspace.lost:
+        if lost:
             self._failed("form_lost", new)
         else:
             self.session.move_cursor(new[-1].id)
-        return Extracted(tuple(draft.key for draft in topics), report, len(workspace.lost))
+        return Extracted(tuple(draft.key for draft in topics), report, lost)
 
     async def _log(
         self,
