@@ -432,10 +432,13 @@ async def test_a_quotation_becomes_the_users_when_the_user_says_it(bench: Bench)
 
 async def test_the_hosts_loop_goes_on_while_a_long_conversation_is_judged(bench: Bench) -> None:
     """X1: the work happens behind the user's back."""
-    model = ScriptedModel([bench.write("feedback_tabs.md", topic("Tabs", "Always use tabs.")), says("Kept.")])
+    rules = " ".join(
+        f"Always use tabs in the folder {name}." for name in ("source", "docs", "scripts", "deploy", "web")
+    )
+    model = ScriptedModel([bench.write("feedback_tabs.md", topic("Tabs", rules)), says("Kept.")])
     talk = bench.talk(model)
     lines = "".join(f"A line of output, no. {number}.\n" for number in range(3000))
-    turn = talk.uses_tool("Always use tabs", "Bash", {"command": "x"}, lines)
+    turn = talk.uses_tool(rules, "Bash", {"command": "x"}, lines)
     talk.extraction.turn_ended(turn)
     drained, ticks = asyncio.ensure_future(talk.extraction.drain()), 0
     while not drained.done():
