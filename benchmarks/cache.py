@@ -162,7 +162,7 @@ class _Session:
         self.server.add(says("Kept one thing. " * 9))
         box = Toolbox(memory_tools(), ToolContext(self.memory.place.root, DiskFiles()))
         prompt = load_prompt("extract/private.md")
-        values = {"new_messages": "2", "directory": self.memory.place.root, "manifest": "None."}
+        values = {"new_messages": "2", "directory": self.memory.place.root, "manifest": "None.", "own": ""}
         job = Job(prompt.render(bash=told_of_bash(box), **values), 5)
         return (await run_fork(request, job, ForkTools(self.model, box, allow_all), since=since)).usage
 
