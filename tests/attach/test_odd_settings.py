@@ -308,3 +308,22 @@ def test_the_copies_of_settings_are_for_no_other_eyes(run: Run, user_home: Path,
     home.chmod(0o755)
     run("attach", "claude", "--yes")
     assert (home / "attached.json").stat().st_mode & 0o077 == 0
+
+
+def test_two_agents_that_share_one_file_of_settings_are_not_both_written_into_it(run: Run, user_home: Path) -> None:
+    """Each would take the other's hooks for its own, and neither would be served; one agent costs no other."""
+    qwen = user_home / ".qwen/settings.json"
+    qwen.unlink()
+    qwen.symlink_to(user_home / ".claude/settings.json")
+    before = snapshot(user_home)
+    told = run("attach", "--yes", code=1).err
+    assert f"{qwen} is a link to the settings of Claude Code" in told and "a file of its own" in told
+    assert "memdir hook claude" in qwen.read_text() and "memdir hook qwen" not in qwen.read_text()
+    assert "memdir" in (user_home / ".config/opencode/opencode.json").read_text()
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+
+
+def test_settings_that_are_too_large_are_refused_with_that_reason(run: Run, user_home: Path) -> None:
+    (user_home / ".claude.json").write_text(json.dumps({"history": "x" * (9 << 20)}))
+    assert ".claude.json has more than 8 MiB" in run("attach", "claude", "--yes", code=1).err

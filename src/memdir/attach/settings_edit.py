@@ -129,10 +129,15 @@ def _files_of(agent: Agent) -> list[str]:
 
 def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None = None) -> EditPlan:
     """What a change makes of the files of each agent, and which of them had something of ours, where `bare` cuts it."""
-    plan = EditPlan()
+    plan, owners = EditPlan(), dict[str, str]()
     for agent in agents:
         files: dict[str, str | None] = {}
         try:
+            for path in _files_of(agent):
+                owner = owners.setdefault(os.path.realpath(path), agent.title)
+                if bare and owner != agent.title:
+                    told = f"{path} is a link to the settings of {owner}, which are written differently"
+                    raise BadMemoryFile(told, remedy=f"Give {agent.title} a file of its own, then try again")
             before = {path: read_settings_text(path, is_needed=bool(bare)) for path in _files_of(agent)}
             files.update(before)
             change(agent, files)
@@ -167,7 +172,9 @@ def read_settings_text(path: str, *, is_needed: bool = True) -> str | None:
         return None
     data = read_if_plain(os.path.realpath(path), MAX_SETTINGS)  # people keep their settings behind links
     if data is None:
-        raise BadMemoryFile(f"{path} cannot be read", remedy="It has to be a plain file that you may read")
+        is_large = os.path.isfile(path) and os.path.getsize(path) > MAX_SETTINGS
+        why = f"has more than {MAX_SETTINGS >> 20} MiB" if is_large else "cannot be read"
+        raise BadMemoryFile(f"{path} {why}", remedy="It has to be a plain file of settings that you may read")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
