@@ -76,6 +76,22 @@ def test_a_call_against_a_block_is_refused_with_the_rule_and_its_reason(
     assert answer(before(agent)) == {}
 
 
+def test_guards_hold_wherever_the_shell_of_a_session_goes(
+    rule: str, memdir: Memdir, make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    """Those of the session's own project and of the one that it went to; what is the user's for all of them once."""
+    agent, other, below = make_agent("claude"), tmp_path / "other", tmp_path / "project" / "app"
+    for folder in (other / ".git", below):
+        folder.mkdir(parents=True)
+    memdir("guard", "add", rule, GUARD)
+    memdir("remember", "Never touch tags here.", "--name", "No tags", "--type", "feedback", cwd=other)
+    memdir("guard", "add", "feedback_no_tags.md", "block shell(git tag)", cwd=other)
+    agent.environment["CLAUDE_PROJECT_DIR"] = str(agent.project)
+    for cwd, tags in ((agent.project, False), (below, False), (other, True), (tmp_path / "gone", False)):
+        assert refusal(before(agent, cwd=str(cwd))).count("Never push with --force") == 1, cwd
+        assert ("Never touch tags" in refusal(before(agent, {"command": "git tag v1"}, cwd=str(cwd)))) == tags, cwd
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_call_of_a_session_without_a_name_is_refused_as_well(
     host: str, rule: str, memdir: Memdir, make_agent: MakeAgent

@@ -308,10 +308,16 @@ def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
 
 
 def _tool(memory: MemDir, call: HookCall) -> HookAnswer:
-    """A tool is about to run: what the user's guards say to that (Q1)."""
+    """A tool is about to run: what the user's guards say to that (Q1), those of where its shell has gone to, too."""
     from memdir.guard.held import held_guards
 
-    guards = held_guards(memory, call.session)
+    guards, there = held_guards(memory, call.session), call.text("cwd")
+    if there != call.folder and os.path.isdir(there):
+        from memdir.memdir import open_memory
+
+        other = open_memory(there, flags=_FLAGS, source="hook")
+        if other.settings.enabled and other.layout.slug != memory.layout.slug:
+            guards += [guard for guard in held_guards(other, call.session) if guard.scope == "project"]
     if not guards:
         return HookAnswer()
     from memdir.hooks.breach import answer_to
