@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import threading
@@ -14,9 +15,11 @@ from typing import Any
 from starlette.requests import Request
 
 from memdir.hub.entry_routes import EntryRoutes
-from memdir.hub.hub_database import Author, HubDatabase, Row
+from memdir.hub.hub_database import Author, Change, HubDatabase, Row
 from memdir.hub.hub_state import Hub
-from memdir.hub.people import purge
+from memdir.hub.people import add_team, purge
+from memdir.hub.sqlite_database import SqliteDatabase
+from memdir.share.remote import TeamCaps
 from tests.hub.servers import Client, HubServer, now, start_hub, waiting_clients
 
 Join = Callable[..., Client]
@@ -340,3 +343,34 @@ def test_writers_of_many_teams_at_once_each_change_their_own(hub: HubServer) -> 
         told = team.manifest()
         assert told["revision"] == 8 and team.keys() == [f"n{turn}.md" for turn in range(8)]
         assert team.get("n7.md").data == f"{number} 7".encode()
+
+
+def test_a_new_entry_takes_no_longer_in_a_large_team(tmp_path: Path) -> None:
+    """By the steps of SQLite, which no load on the machine changes: it looks through no team for a name."""
+
+    async def steps() -> tuple[int, int]:
+        database = SqliteDatabase(str(tmp_path / "hub.sqlite3"))
+        await database.connect()
+        author = Author(await add_team(database, "large", TeamCaps(), 1), "")
+        counted = 0
+
+        def count() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        async def put(first: int, last: int) -> int:
+            before = counted
+            names = [f"n{number}.md" for number in range(first, last)]
+            changes = [Change("put", name, None, etag_of(name), name, len(name), 1) for name in names]
+            _, done = await database.apply(author, changes, 1)
+            assert {one.outcome for one in done} == {"created"}
+            return counted - before
+
+        database._connection.set_progress_handler(count, 1)
+        small, _, large = await put(0, 1), await put(1, 1_000), await put(1_000, 1_001)
+        await database.close()
+        return small, large
+
+    small, large = asyncio.run(steps())
+    assert 0 < large < 2 * small

@@ -20,7 +20,7 @@ INDEX_NAME = "MEMORY.md"
 TEAM_PREFIX = "team/"  # of the keys in the team's directory
 
 _PUNCTUATION = frozenset(" ._-+()")
-_FINE = {code: None for code in range(128) if chr(code).isalnum() or chr(code) in _PUNCTUATION}
+_FINE = _PUNCTUATION.union(chr(code) for code in range(128) if chr(code).isalnum())
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
@@ -138,7 +138,7 @@ def _refused(
 
 def _fault_of_key(key: str, *, index_allowed: bool) -> str:
     try:
-        size = len(key.encode("utf-8"))
+        size = len(key) if key.isascii() else len(key.encode("utf-8"))
     except UnicodeEncodeError:
         return "it holds half a character (a lone surrogate)"
     if size > MAX_KEY_BYTES:
@@ -146,8 +146,10 @@ def _fault_of_key(key: str, *, index_allowed: bool) -> str:
     components = key.split("/")
     if len(components) > MAX_DEPTH:
         return f"it is more than {MAX_DEPTH} folders deep"
-    faults = (fault for component in components if (fault := _fault_of_component(component)))
-    return next(faults, "") or _fault_of_name(components[-1], index_allowed=index_allowed)
+    for component in components:
+        if fault := _fault_of_component(component):
+            return fault
+    return _fault_of_name(components[-1], index_allowed=index_allowed)
 
 
 def _fault_of_component(component: str) -> str:
@@ -155,19 +157,19 @@ def _fault_of_component(component: str) -> str:
         return "it is absolute, or has an empty part"
     if component[0] in ".-":
         return "a part of it starts with a dot or a dash"
-    if component != component.strip() or component.endswith("."):
+    is_ascii = component.isascii()
+    if component != component.strip() or component[-1] == ".":
         return "a part of it starts or ends with a space, or ends with a dot"
-    if len(component.encode("utf-8")) > MAX_COMPONENT_BYTES:
+    if (len(component) if is_ascii else len(component.encode("utf-8"))) > MAX_COMPONENT_BYTES:
         return f"a part of it is longer than {MAX_COMPONENT_BYTES} bytes"
-    if not _is_normal_form(component):
+    if not is_ascii and not _is_normal_form(component):
         return "it changes when Unicode is normalised, so it can pass for another name"
-    stem = component.split(".", 1)[0].rstrip().casefold()
+    stem = component.partition(".")[0].rstrip().casefold()
     if stem in _DEVICES:
         return "a part of it is a device name on Windows"
     if stem in _MAGIC_STEMS:
         return "a part of it is a magic key in other languages"
-    is_plain = component.isascii() and not component.translate(_FINE)
-    return "" if is_plain else _fault_of_characters(component)
+    return "" if is_ascii and _FINE.issuperset(component) else _fault_of_characters(component)
 
 
 def can_pass_for_another(name: str) -> bool:
@@ -176,8 +178,6 @@ def can_pass_for_another(name: str) -> bool:
 
 
 def _is_normal_form(component: str) -> bool:
-    if component.isascii():
-        return True
     import unicodedata
 
     letters = component.translate(_WITHOUT_AM)

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from memdir.errors import MemdirError
 from memdir.hub.entry_routes import EntryRoutes
@@ -71,26 +71,22 @@ class HubApp:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
         route, status = "none", 500
-
-        async def counted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
         try:
             found = self._route(scope)
             route = found.path
-            response: Response = await found.endpoint(Request(scope, receive, counted))
-            await response(scope, receive, counted)
+            try:
+                response: Response = await found.endpoint(Request(scope, receive))
+            except DatabaseBusy:
+                busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again")
+                raise busy.after(RETRY_SECONDS) from None
+            status = response.status_code
+            await response(scope, receive, send)
         except HubRefusal as refused:
-            await refused.response()(scope, receive, counted)
-        except DatabaseBusy:
-            busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again")
-            await busy.after(RETRY_SECONDS).response()(scope, receive, counted)
+            status = refused.status
+            await refused.response()(scope, receive, send)
         except Exception:
             if status == 500:
-                await HubRefusal(500, "bug", "something went wrong in the hub").response()(scope, receive, counted)
+                await HubRefusal(500, "bug", "something went wrong in the hub").response()(scope, receive, send)
             raise  # the server's log says where
         finally:
             spent = time.perf_counter() - begun

@@ -60,20 +60,19 @@ class Buckets:
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds; those of time are kept by the connection."""
-    too_large = HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
-    told = request.headers.get("content-length", "0")
-    if not told.isascii() or not told.isdigit() or len(told) > 12 or int(told) > max_bytes:
-        raise too_large
+    told = dict(request.scope["headers"]).get(b"content-length", b"0")
     body: bytes = b""
-    while True:
+    is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
+    while is_more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise bad_request("the client went away")
         body += message.get("body", b"")
         if len(body) > max_bytes:
-            raise too_large
+            break
         if not message.get("more_body"):
             return body
+    raise HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
 
 
 async def read_json(request: Request, max_bytes: int = MAX_SMALL_BYTES, *, empty: bytes = b"") -> dict[str, Any]:
@@ -116,7 +115,7 @@ def require_key(key: object) -> str:
         found = check_key(key)
     except PathEscape as error:
         raise HubRefusal(422, "path", redact(error.message), remedy=error.remedy) from None
-    if any(part.lower().endswith(".md") for part in found.split("/")[:-1]):
+    if ".md/" in found.lower():
         raise HubRefusal(422, "path", "a folder of the key is named like a memory", remedy="Rename the folder")
     return found
 

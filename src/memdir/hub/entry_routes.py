@@ -77,7 +77,8 @@ class EntryRoutes:
         identity = await self._hub.identify(request, "write")
         key = bounds.require_key(request.path_params["key"])
         condition = _condition(request, may_create=True)
-        saved = read_time(request.headers.get("memdir-saved"), now=self._hub.now)
+        told = dict(request.scope["headers"]).get(b"memdir-saved", b"").decode("latin-1")
+        saved = read_time(told, now=self._hub.now)
         data = await bounds.read_body(request, bounds.MAX_ENTRY_BYTES)
         change = Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
         if refused := await self._unshareable(identity, [change]):
@@ -116,7 +117,8 @@ class EntryRoutes:
         given = (await bounds.read_json(request, bounds.MAX_BATCH_BYTES)).get("changes")
         if not isinstance(given, list) or not 0 < len(given) <= bounds.MAX_BATCH:
             raise bad_request(f"`changes` is a list of 1 to {bounds.MAX_BATCH}")
-        judged = [self._read_change(one) for one in given]
+        now = self._hub.now
+        judged = [_read_change(one, now) for one in given]
         if len({key for key, _ in judged}) < len(judged):
             raise bad_request("a key stands twice in the batch")
         changes = [change for _, change in judged if isinstance(change, Change)]
@@ -127,33 +129,6 @@ class EntryRoutes:
         results = {one.key: _result(one) for one in done}
         results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refused.items()}
         return answer({"revision": revision, "results": [results[key] for key, _ in judged]})
-
-    def _read_change(self, given: object) -> tuple[str, Change | HubRefusal]:
-        """One change of a batch. A wrong form refuses the batch, a wrong key or text only this change."""
-        if not isinstance(given, dict) or not isinstance(given.get("key"), str):
-            raise bad_request("a change is an object with a key")
-        key, op, condition = given["key"], given.get("op"), given.get("ifMatch", "")
-        if op not in ("put", "delete"):
-            raise bad_request("`op` is put or delete")
-        is_etag = isinstance(condition, str) and _ETAG.fullmatch(f'"{condition}"')
-        if not is_etag and (condition is not None or op == "delete"):
-            raise HubRefusal(428, "no-precondition", "`ifMatch` is an ETag, or null for a new entry")
-        saved = read_time(given.get("saved"), now=self._hub.now)
-        reason = given.get("reason", "")
-        if not isinstance(reason, str) or not isinstance(given.get("content", ""), str):
-            raise bad_request("`content` and `reason` are text")
-        try:
-            bounds.require_key(key)
-            if op == "delete":
-                return key, Change("delete", key, condition, None, None, 0, saved, harmless_reason(reason))
-            if "content" not in given:
-                raise bad_request("a put takes `content`")
-            data = given["content"].encode("utf-8", "surrogatepass")
-            if len(data) > bounds.MAX_ENTRY_BYTES:
-                raise HubRefusal(413, "too-large", f"an entry holds at most {bounds.MAX_ENTRY_BYTES} bytes")
-            return key, Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
-        except HubRefusal as refused:
-            return key, refused
 
     async def manifest(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
@@ -221,6 +196,34 @@ class EntryRoutes:
         return answer({"ok": True})
 
 
+def _read_change(given: object, now: int) -> tuple[str, Change | HubRefusal]:
+    """One change of a batch. A wrong form refuses the batch, a wrong key or text only this change."""
+    if not isinstance(given, dict) or not isinstance(given.get("key"), str):
+        raise bad_request("a change is an object with a key")
+    key, op, condition = given["key"], given.get("op"), given.get("ifMatch", "")
+    if op not in ("put", "delete"):
+        raise bad_request("`op` is put or delete")
+    is_etag = isinstance(condition, str) and _ETAG.fullmatch(f'"{condition}"')
+    if not is_etag and (condition is not None or op == "delete"):
+        raise HubRefusal(428, "no-precondition", "`ifMatch` is an ETag, or null for a new entry")
+    saved = read_time(given.get("saved"), now=now)
+    reason = given.get("reason", "")
+    if not isinstance(reason, str) or not isinstance(given.get("content", ""), str):
+        raise bad_request("`content` and `reason` are text")
+    try:
+        bounds.require_key(key)
+        if op == "delete":
+            return key, Change("delete", key, condition, None, None, 0, saved, harmless_reason(reason))
+        if "content" not in given:
+            raise bad_request("a put takes `content`")
+        data = given["content"].encode("utf-8", "surrogatepass")
+        if len(data) > bounds.MAX_ENTRY_BYTES:
+            raise HubRefusal(413, "too-large", f"an entry holds at most {bounds.MAX_ENTRY_BYTES} bytes")
+        return key, Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
+    except HubRefusal as refused:
+        return key, refused
+
+
 def refusal_of(done: Changed) -> HubRefusal | None:
     """Why a change was not made; None where it was, or had been before."""
     if done.outcome == "missing":
@@ -246,13 +249,12 @@ def _result(done: Changed) -> dict[str, object]:
 
 def _condition(request: Request, *, may_create: bool) -> str | None:
     """What a write was made from: an ETag, or None where there is nothing yet."""
-    headers = request.scope["headers"]
-    match [(name, value.decode("latin-1").strip()) for name, value in headers if name in _CONDITIONS]:
+    match [one for one in request.scope["headers"] if one[0] in _CONDITIONS]:
         case [(b"if-match", told)]:
-            if named := _ETAG.fullmatch(told):
+            if named := _ETAG.fullmatch(told.decode("latin-1").strip()):
                 return named[1]
             raise bad_request("If-Match holds one strong ETag of this hub")
-        case [(b"if-none-match", "*")] if may_create:
+        case [(b"if-none-match", told)] if may_create and told.strip() == b"*":
             return None
     told = "name one version: If-Match with its ETag, or If-None-Match: * for a new entry"
     raise HubRefusal(428, "no-precondition", told)

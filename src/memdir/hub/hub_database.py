@@ -10,7 +10,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from memdir.disk.shipped import shipped_path, shipped_text
@@ -60,8 +59,7 @@ class Changed(NamedTuple):
     deleted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(NamedTuple):
     """In whose name a team's entries are changed."""
 
     team: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
 from memdir.hub.hub_database import Author, Change, Row, Transaction
 from memdir.hub.jobs import drop_proposals
@@ -157,7 +155,7 @@ async def revoke_token(database: Transaction, by: Author, token: str, now: int) 
     rows = await database.run(_REVOKE, now, token)
     if not rows:
         raise not_found("there is no such token")
-    await record(database, replace(by, team=rows[0][0] or by.team), "revoke", token, now)  # in that team's audit
+    await record(database, by._replace(team=rows[0][0] or by.team), "revoke", token, now)  # in that team's audit
 
 
 async def purge(

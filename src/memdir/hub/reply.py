@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from starlette.responses import Response
 
-_in_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_in_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 

@@ -21,16 +21,22 @@ AGAIN_SECONDS = 0.01  # between looks whether it has done so
 GATHER_SECONDS = 0.001  # so long a change waits for others to share its way to the disk, which takes longer
 LOOK_SECONDS = 0.25  # between looks for what another process wrote
 
-_TEAM = "select revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams where id = ?"
+_TEAMS = (
+    "select id, revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams"
+    " where id in (select key from json_each(?))"
+)
 _ENTRY = (
     "select e.etag, e.rev, e.deleted, e.member, e.saved, v.content from entries e"
     " left join versions v on v.team = e.team and v.rev = e.rev where e.team = ? and e.key = ?"
 )
-_ENTRIES = "select key, etag, rev, size from entries where team = ? and key in (select value from json_each(?))"
-_SAME_NAMES = "select folded from entries where team = ? and deleted = 0 and folded in (select value from json_each(?))"
-_PURGED = (
-    "select key, etag from versions where team = ? and key in (select value from json_each(?)) and reason = 'purged'"
+# Keys are given by team. An index is named where SQLite would look through all entries of a team for a few names.
+_ASKED = (
+    "select one.team, {} from json_each(?) asked cross join json_each(asked.value) named cross join {}"
+    " where one.team = asked.key and one.{} = named.value"
 )
+_ENTRIES = _ASKED.format("one.key, one.etag, one.rev, one.size", "entries one", "key")
+_TAKEN = _ASKED.format("one.folded", "entries one indexed by entries_by_folded_key", "folded") + " and one.deleted = 0"
+_PURGED = _ASKED.format("one.key, one.etag", "versions one", "key") + " and one.reason = 'purged'"
 _VERSION = (
     "insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)"
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -70,6 +76,7 @@ class SqliteDatabase:
         self._connection.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
         self._connection.execute("pragma secure_delete = on")  # what is erased is overwritten
         self._connection.execute("pragma synchronous = full")
+        self._connection.execute("pragma cache_size = -16384")  # in KiB: what several batches write is written once
         self._connection.execute("pragma foreign_keys = on")
 
     @staticmethod
@@ -124,32 +131,36 @@ class SqliteDatabase:
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
         """Whoever asks while others do shares one transaction with them: to reach the disk costs more than all else."""
         if self._connection.in_transaction:
-            return self._apply(author.team, [(author, changes, at)])[0]
+            return self._apply([(author, changes, at)])[0]
         return await self._changes.ask("", (author, changes, at))
 
     async def _apply_all(self, _: str, asked: list[Asked]) -> list[Applied]:
-        of_team: dict[str, list[Asked]] = {}
-        for one in asked:
-            of_team.setdefault(one[0].team, []).append(one)
         async with self.transaction():
-            done = {team: iter(self._apply(team, some)) for team, some in of_team.items()}
-        return [next(done[author.team]) for author, _, _ in asked]
+            return self._apply(asked)
 
-    def _apply(self, team: str, asked: Sequence[Asked]) -> list[Applied]:
+    def _apply(self, asked: Sequence[Asked]) -> list[Applied]:
         """As hub_apply of PostgreSQL: each change is judged by itself."""
-        (row,) = self._connection.execute(_TEAM, (team,))
-        state = _Team(*row)
-        keys = [change.key for _, changes, _ in asked for change in changes]
-        state.known = {row[0]: row[1:] for row in self._connection.execute(_ENTRIES, (team, json.dumps(keys)))}
-        state.purged = set(self._connection.execute(_PURGED, (team, json.dumps(keys))))
-        new = [key.casefold() for key in keys if state.known.get(key, NOTHING)[0] is None]
-        if new:
-            state.taken = {name for (name,) in self._connection.execute(_SAME_NAMES, (team, json.dumps(new)))}
-        answers = [state.apply(author, changes, at) for author, changes, at in asked]
-        if state.versions:
-            self._connection.executemany(_VERSION, state.versions)
-            self._connection.executemany(_WRITE, state.entries)
-            self._connection.execute(_COUNT, (state.revision, state.live_entries, state.live_bytes, team))
+        run, keys = self._connection.execute, dict[str, list[str]]()
+        for author, changes, _ in asked:
+            keys.setdefault(author.team, []).extend(change.key for change in changes)
+        given = json.dumps(keys)
+        teams = {team: _Team(*row) for team, *row in run(_TEAMS, (given,))}
+        for team, key, etag, revision, size in run(_ENTRIES, (given,)):
+            teams[team].known[key] = (etag, revision, size)
+        for team, key, etag in run(_PURGED, (given,)):
+            teams[team].purged.add((key, etag))
+        new = {
+            team: [key.casefold() for key in some if teams[team].known.get(key, NOTHING)[0] is None]
+            for team, some in keys.items()
+        }
+        if any(new.values()):
+            for team, name in run(_TAKEN, (json.dumps(new),)):
+                teams[team].taken.add(name)
+        answers = [teams[author.team].apply(author, changes, at) for author, changes, at in asked]
+        self._connection.executemany(_VERSION, [row for team in teams.values() for row in team.versions])
+        self._connection.executemany(_WRITE, [row for team in teams.values() for row in team.entries])
+        counted = [(one.revision, one.live_entries, one.live_bytes, team) for team, one in teams.items() if one.entries]
+        self._connection.executemany(_COUNT, counted)
         return answers
 
     async def news(self) -> list[str]:
