@@ -36,15 +36,20 @@ _JOINTS = (
 )
 # What a page shows without a gap; each kind begins with a sign of its own, as above. ◦ is where one looks back.
 _KINDS = (
-    r"\*◦[*`]{0,2}|`◦[*`]{0,2}|~◦~|<◦/?[A-Za-z][^<>\n]{0,60}>"  # ab**cd**, ab<wbr>cd
-    r"|\\◦(?:(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w\\)(?=\w))"  # ab\_cd, a\b\c\d
-    r"|\]\([^()\s]{0,200}\)|\[(?<=\w\[)(?=\w+\]\()"  # [ab](page)cd, ab[cd](page)
-    r"|&◦(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));"
+    r"\*◦[*`]{0,2}",  # ab**cd**
+    r"`◦[*`]{0,2}",
+    r"~◦~",
+    r"<◦/?[A-Za-z][^<>\n]{0,60}>",  # ab<wbr>cd
+    r"\\◦(?:(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w\\)(?=\w))",  # ab\_cd, a\b\c\d
+    r"\]\([^()\s]{0,200}\)",  # [ab](page)cd
+    r"\[(?<=\w\[)(?=\w+\]\()",  # ab[cd](page)
+    r"&◦(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));",
 )
-_MARKUP = _KINDS.replace("◦", "")
-# Inside of a word, which most texts are without: around one it hides nothing.
-_CUT = f"(?:{_KINDS})".replace("◦", r"""(?<![\s"'`,({*>].)(?<!\W\[.)""") + r"(?=[\w%+/=&#<~\\*`\[-]|[;:.]\S)"
-_ALONE = r"\n[ \t]{0,8}(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)"  # that may be a line of base64 beneath
+_MARKUP = "|".join(_KINDS).replace("◦", "")
+# Inside of a word, which most texts are without: around one it hides nothing. Kind by kind, as each begins with a sign.
+_INSIDE = (r"""(?<![\s"'`,({*>].)(?<!\W\[.)""", r"(?=[\w%+/=&#<~\\*`\[-]|[;:.]\S)")
+_CUTS = tuple((kind.removeprefix("\\")[0], kind.replace("◦", _INSIDE[0]) + _INSIDE[1]) for kind in _KINDS)
+_ALONE = r"\n[ \t]{0,8}+(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)"  # perhaps a line of base64 beneath
 _LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 _LONGEST_SEED, _GAPS = 224, 11  # characters and blanks of a line of 12 to 24 words, with its marks
@@ -65,12 +70,8 @@ _IBAN_LENGTHS = (
     " HR21 HU28 IE22 IL23 IS26 IT27 JO30 KW30 KZ20 LB28 LI21 LT20 LU20 LV21 MC27 MD24 ME22 MK19 MT31 NL18 NO15"
     " PK24 PL28 PT25 QA29 RO24 RS22 SA24 SE24 SI19 SK24 SM27 TN24 TR26 UA29 XK20"
 )
-_DIGITS = bytes(0x30 if 0x30 <= code < 0x3A else code if code in b" -" else 0x2E for code in range(256))
-_RUNS = (
-    b"00000000",
-    b"0000 0000",
-    b"0000-0000",
-)  # that each of them has: to look for them first saves most texts the patterns
+_LETTERS, _NUMBERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", b"0123456789"
+_SHAPE = bytes.maketrans(_LETTERS + _NUMBERS, b"a" * len(_LETTERS) + b"0" * len(_NUMBERS))  # what a text looks like
 _LEVELS = {"near": NEAR, "assigned": ASSIGNED, "stated": STATED}
 
 
@@ -162,10 +163,15 @@ def _without(joints: str, text: str) -> str:
 
 
 @lru_cache(maxsize=2)
+def _shape(text: str) -> str:
+    return text.encode("ascii", "replace").translate(_SHAPE).decode()
+
+
+@lru_cache(maxsize=2)
 def _is_marked(text: str) -> bool:
     """Whether there is markup that may hide something; to ask for its signs first is far faster than a pattern."""
-    has_sign = any(sign in text for sign in "*`~<\\[]&")
-    return has_sign and bool(compiled(_CUT).search(text) or compiled(_ALONE).search(text))
+    signs = [(sign, cut) for sign, cut in _CUTS if sign in text]
+    return any(compiled(cut).search(text) for _, cut in signs) or bool(signs and compiled(_ALONE).search(text))
 
 
 def _is_more(text: str) -> bool:
@@ -180,7 +186,7 @@ def _may_hold_pieces(text: str) -> bool:
         return True
     if _is_marked(text) and len(compiled(r"[*`~\\>]\w(?=[*`~\\<])").findall(text)) >= _LETTER_BY_LETTER:
         return True
-    is_mixed = compiled(r"[0-9](?:(?=[A-Za-z])|(?<=[A-Za-z].))").search(text)
+    is_mixed = compiled(r"0(?:(?=a)|(?<=a.))").search(_shape(text))
     return bool(is_mixed and compiled(r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}[0-9]").search(text))
 
 
@@ -213,9 +219,8 @@ def by_place(text: str, lower: str) -> Iterator[Finding]:
 
 def by_sum(text: str) -> Iterator[Finding]:
     """Card numbers and bank accounts, which prove themselves by their sum."""
-    shape = text.encode("ascii", "replace").translate(_DIGITS)
-    if not any(run in shape for run in _RUNS):
-        return
+    if not compiled(r"0000[ -]?0000").search(_shape(text)):
+        return  # as most texts: each of them has that
     for match in compiled(_CARD).finditer(text):
         digits = compiled(r"\D").sub("", match.group())
         around = text[max(0, match.start() - _AROUND_CARD) : match.end() + _AROUND_CARD]
@@ -252,21 +257,20 @@ def _is_pair(encoded: str) -> bool:
 def by_announcement(text: str, lower: str) -> Iterator[Finding]:
     for group, pattern in tried("announcers", lower):
         for match in compiled(pattern).finditer(lower):
+            start, end = match.span()
             if group == "seed":
-                yield from _words_after(lower, match.end())
-            else:
+                yield from _words_after(lower, end)
+            elif end - start >= 5 or not _runs_on(text, end) or not match.group().isascii():
                 yield from _announced_by(text, lower, match, group)
 
 
+def _runs_on(text: str, end: int) -> bool:
+    """Whether the word goes on there: "path", "passing" are others, which most mentions of a short one are."""
+    after = text[end : end + 1]
+    return after.isalpha() and after.islower() == text[end - 1].islower()
+
+
 def _announced_by(text: str, lower: str, word: Match[str], group: str) -> Iterator[Finding]:
-    after = text[word.end() : word.end() + 1]
-    if (
-        len(word.group()) < 5
-        and word.group().isascii()
-        and after.isalpha()
-        and after.islower() == text[word.end() - 1].islower()
-    ):
-        return  # "path", "passing": another word, which most mentions of a short one are
     if not _is_promising(text, max(0, word.start() - WINDOW), word.end() + WINDOW):
         return
     end = _end_of_name(text, lower, word, group)
@@ -291,13 +295,14 @@ def _is_promising(text: str, start: int, stop: int) -> bool:
 
 def seed_phrases(lower: str) -> Iterator[Finding]:
     """A line that is nothing but a wallet's number of plain words, without a word that announces them."""
-    words = r"[ \t>*\"'`-]{0,6}([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}"
+    words = r"[ \t>*\"'`-]{0,6}+([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}"
     at = 0
-    for line in lower.split("\n"):
-        match = compiled(words).fullmatch(line) if line.count(" ") >= _GAPS and len(line) <= _LONGEST_SEED else None
+    for line in [one for one in lower.split("\n") if len(one) <= _LONGEST_SEED and one.count(" ") >= _GAPS]:
+        match = compiled(words).fullmatch(line)
         if match and not any(one_of("common").fullmatch(word) for word in match[1].split()):
+            at = f"\n{lower}\n".index(f"\n{line}\n", at)
             yield RANK_FORMAT, "seed-phrase", at + match.start(1), at + match.end(1)
-        at += len(line) + 1
+            at += len(line) + 1
 
 
 def _words_after(lower: str, end: int) -> Iterator[Finding]:
@@ -318,9 +323,8 @@ def _end_of_name(text: str, lower: str, match: Match[str], group: str) -> int:
         return end
     suffix = compiled(r"[\w-]{0,40}(?:\.\w{1,40}){0,4}").match(text, end)
     rest = suffix.group() if suffix else ""
-    runs_on = rest[:1].isalpha() and rest[:1].islower() == text[end - 1].islower()
     is_plural = rest[:1] in ("s", "S") and group == "machine"
-    if runs_on and (is_plural or len(word) < 5 or compiled(r"[a-z]{3}|[A-Z]{3}").match(rest)):
+    if _runs_on(text, end) and (is_plural or len(word) < 5 or compiled(r"[a-z]{3}|[A-Z]{3}").match(rest)):
         return 0  # "max_tokens", "passing", "tokenizer"
     parts = compiled(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest)
     return 0 if any(one_of("about").fullmatch(part.lower()) for part in parts) else end + len(rest)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Rule = tuple[str, tuple[str, ...], str]  # kind, literals and pattern
     Numbers = dict[str, tuple[int, ...]]  # of rows
-    Literals = tuple[tuple[str, str, int], ...]  # what is looked for first, the literal, and the number of its row
+    Literals = dict[str, tuple[tuple[str, int], ...]]  # and the numbers of their rows, by what is looked for first
 
 _BLANK = "␣"
 _LEADING = "^"
@@ -21,7 +21,7 @@ _HEAD = 3  # letters by which the beginning of a run is known
 MIN_RUN = 24  # letters, digits, _ and - in a row that every format without a literal has
 _OTHER_SIGNS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
 _NO_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
-_IN_WORDS = ("places", "announcers")  # tables whose literals are mostly words
+_OFTEN = " -:"  # signs that most texts hold
 _MOST_PLAIN, _LONGEST_PLAIN = 20_000, 24  # words that are remembered, and letters of one
 
 
@@ -57,18 +57,19 @@ def _rows(table: str) -> tuple[tuple[str, tuple[str, ...], str, bool], ...]:
 
 
 @cache
-def _literals(table: str) -> tuple[Literals, Literals]:
-    """The literals of a table: those that have two letters and more in a row, with the most that they have; and the
-    others with one character of theirs, which most texts lack."""
-    by_letters: list[tuple[str, str, int]] = []
-    by_sign: list[tuple[str, str, int]] = []
+def _literals(table: str, *, is_ascii: bool) -> tuple[Literals, Literals]:
+    """The literals of a table that a text may hold: those that have two letters and more in a row, by the most that
+    they have; and the others, by a sign of theirs that most texts lack, or else by how they begin."""
+    by_letters: Literals = {}
+    by_sign: Literals = {}
     for number, (_, literals, _, _) in enumerate(_rows(table)):
-        for literal in literals:
+        for literal in (one for one in literals if one.isascii() or not is_ascii):
             runs = literal.translate(_NO_LETTERS).split() if literal.isascii() else []
             letters = max([run for run in runs if len(run) > 1], key=len, default="")
-            sign = max(literal, key=lambda one: (not one.isascii(), not one.isalpha(), one), default="")
-            (by_letters if letters else by_sign).append((letters or sign, literal, number))
-    return tuple(by_letters), tuple(by_sign)
+            sign = min(literal, key=lambda one: (one.isascii(), one.isalpha(), one in _OFTEN), default="")
+            some, name = (by_letters, letters) if letters else (by_sign, literal[:2] if sign in _OFTEN else sign)
+            some[name] = (*some.get(name, ()), (literal, number))
+    return by_letters, by_sign
 
 
 @cache
@@ -78,17 +79,17 @@ def _plain_words() -> set[str]:
 
 
 @lru_cache(maxsize=2)
-def _telling_words(text: str) -> str:
-    """The words of a text that may hold a literal in letters."""
+def _telling_letters(text: str) -> list[str]:
+    """Those that literals are looked for by, as far as words of a text hold them."""
     plain = _plain_words()
-    found = set(_narrow(text).translate(_NO_LETTERS).split()) - plain
-    all_of_them = "\n".join(found)
-    known = {letters for table in _IN_WORDS for letters, _, _ in _literals(table)[0] if letters in all_of_them}
-    new = {word for word in found if len(word) <= _LONGEST_PLAIN and not any(letters in word for letters in known)}
+    found = set(text.encode("ascii", "replace").decode().translate(_NO_LETTERS).split()) - plain
+    words = "\n".join(found)
+    tables = (_literals(table, is_ascii=True)[0] for table in ("places", "announcers") if found)
+    told = [letters for table in tables for letters in table if letters in words]
     if len(plain) > _MOST_PLAIN:
         plain.clear()
-    plain |= new
-    return "\n".join(found - new)
+    plain.update(word for word in found if len(word) <= _LONGEST_PLAIN and not any(one in word for one in told))
+    return told
 
 
 @cache
@@ -124,17 +125,15 @@ def _words(name: str) -> tuple[str, ...]:
 
 def tried(table: str, text: str) -> list[tuple[str, str]]:
     """Kind and pattern of the rules of a table of which the text holds a literal, and of those without one."""
-    words = _telling_words(text) if table in _IN_WORDS else text
-    by_letters, by_sign = _literals(table)
-    hit = {number for sign, literal, number in by_sign if sign in text and literal in text}
-    if words:
-        hit.update(number for letters, literal, number in by_letters if letters in words and literal in text)
-    return _chosen(table, hit)
+    by_letters, by_sign = _literals(table, is_ascii=text.isascii())
+    begun = [some for sign, some in by_sign.items() if sign in text]
+    begun += [by_letters[letters] for letters in _telling_letters(text) if letters in by_letters]
+    return _chosen(table, {number for some in begun for literal, number in some if literal in text})
 
 
 def tried_formats(text: str) -> list[tuple[str, str]]:
     """Of the formats those that words may hold a match of; there are too many to look for each literal."""
-    parted = _narrow(text).translate(_OTHER_SIGNS)
+    parted = text.encode("ascii", "replace").decode().translate(_OTHER_SIGNS)  # in ASCII, which is faster
     longest = max(map(len, parted.split()), default=0)
     runs = set(parted.replace("_", " ").replace("-", " ").split())
     whole, begun = _leading()
@@ -143,11 +142,6 @@ def tried_formats(text: str) -> list[tuple[str, str]]:
     hit.update(*(whole[run] for run in runs & whole.keys()))
     hit.update(*(begun[head] for head in {run[:_HEAD] for run in runs} & begun.keys()))
     return _chosen("formats", hit)
-
-
-def _narrow(text: str) -> str:
-    """In which one searches faster for what is plain."""
-    return text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
 
 
 def _chosen(table: str, hit: set[int]) -> list[tuple[str, str]]:

@@ -17,11 +17,14 @@ _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uf
     map(chr, range(0xFE00, 0xFE10))
 )
 _UNSEEN_TOO = r"[\U000e0000-\U000e0fff]"  # more signs that choose how a letter is drawn, and nothing to be drawn
+_UNUSUAL = r"[^À-ÿΑ-ώЀ-ӿぁ-ゖァ-ヺ一-鿿가-힣]+"  # not among the letters of many texts, which stay as they are
 _AROUND = "\"'`<>,;()[]{}"  # signs that stand around words
-_PARTED = dict.fromkeys(map(ord, _AROUND), " ")
-_PLAIN = r"[a-z./_:-]{1,30}|(?:[a-z]{0,12}[./_:-]){3,40}[a-z]{0,12}"  # a name, a path, an address
+_PLAIN = r"[a-z./_:-]{1,30}+|(?:[a-z]{0,12}+[./_:-]){3,40}[a-z]{0,12}+"  # a name, a path, an address
 _IN_WORD = bytes(0x20 < code < 0x7F and chr(code) not in _AROUND for code in range(256))
-WRAPPED = r"\n[ \t]{0,8}[A-Za-z0-9+/]{12,80}={0,2}\r?(?:\n|$)"  # a line of base64 and of nothing else
+_PARTS = bytes(chr(code).isspace() or chr(code) in _AROUND for code in range(256))
+_BLANKS = r"[\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"  # those beyond Latin-1
+_ASCII, _RUN = bytes(range(128)), bytes(MIN_WORD)
+WRAPPED = r"\n[ \t]{0,8}+[A-Za-z0-9+/]{12,80}+={0,2}\r?(?:\n|$)"  # a line of base64 and of nothing else
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
 
@@ -61,7 +64,8 @@ def plain(view: View) -> View:
     text = view.text
     if text.isascii():
         return view
-    odd = "".join(sorted(one for one in set(text) if not one.isascii() and _visible(one) != one))
+    beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    odd = "".join(sorted(one for one in set("".join(compiled(_UNUSUAL).findall(beyond))) if _visible(one) != one))
     return rewritten(view, f"[{odd}]", lambda match: _visible(match.group())) if odd else view
 
 
@@ -77,7 +81,7 @@ def _visible(character: str) -> str:
 def unescaped(view: View) -> View | None:
     """The text with %41, \\x41, \\u0041 and &#65; decoded and without comments; None when it says the same."""
     text = view.text
-    if "%" not in text and "\\" not in text and "&#" not in text and "<!--" not in text:
+    if not any(sign in text for sign in "%\\&<") or not any(one in text for one in ("%", "\\", "&#", "<!--")):
         return None
     if "<!--" in text:
         view = rewritten(view, r"<!--(?:[^-]|-(?!->)){0,200}-->", lambda _: "")  # a page shows a token around it whole
@@ -131,18 +135,14 @@ def words_of(text: str) -> list[tuple[int, int]]:
     """Where words stand that are long enough for a token, and not all small letters."""
     if b"\1" * MIN_WORD not in text.encode("utf-8", "replace").translate(_IN_WORD):
         return []  # as most prose
-    if text.isascii():  # either way is faster than a pattern, by far
-        parted = text.translate(_PARTED)
-    else:
-        parted = text
-        for sign in _AROUND:
-            parted = parted.replace(sign, " ")
-    spans: list[tuple[int, int]] = []
-    is_plain, at = compiled(_PLAIN).fullmatch, 0
-    for word in [word for word in parted.split() if len(word) >= MIN_WORD and not is_plain(word)]:
-        at = parted.index(word, at)
-        spans.append((at, at + len(word)))
-        at += len(word)
+    parted = text if text.isascii() else compiled(_BLANKS).sub(" ", text)
+    parts = parted.encode("latin-1", "replace").translate(_PARTS) + b"\1"
+    spans, is_plain, at = list[tuple[int, int]](), compiled(_PLAIN).fullmatch, 0
+    while (at := parts.find(_RUN, at)) >= 0:  # a byte for each character: far faster than a pattern, or splitting
+        end = parts.index(b"\1", at)
+        if not is_plain(text[at:end]):
+            spans.append((at, end))
+        at = end
     return spans
 
 
