@@ -70,12 +70,16 @@ class Needs:
         return [max(-SUREST, min(SUREST, number / PER_UNIT)) for number in total]
 
     def _weights(self, name: str) -> list[int]:
-        key = b"\n%s " % name.encode()
-        at = self._data.find(key)
-        if at < 0:
-            return []
-        start = at + len(key)
-        return [int(number) for number in self._data[start : self._data.index(b"\n", start)].split()]
+        """By halving: the lines are in order, and to look through all of them for each word took most of a recall."""
+        key, data = b"%s " % name.encode(), self._data
+        low, high = data.index(b"\n") + 1, len(data) - len(TABLE_END) - 1  # both where a line begins
+        while low < high:
+            start = data.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            found, end = data[start : start + len(key)], data.index(b"\n", start)
+            if found == key:
+                return [int(number) for number in data[start + len(key) : end].split()]
+            low, high = (end + 1, high) if found < key else (low, start)
+        return []
 
 
 def marks_of(text: str) -> dict[str, float]:
