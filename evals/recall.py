@@ -22,7 +22,7 @@ from memdir.memdir import open_memory
 from memdir.model.choose import choose_model, model_name
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.listing import manifest
-from memdir.recall.decide import decide, load_calibration
+from memdir.recall.decide import decide, load_calibration, reading
 from memdir.recall.model_select import select_request, selected
 from memdir.search.document import Document, Question, day_of, index_documents
 from memdir.search.minilm import PairEncoder, SentenceModel
@@ -99,12 +99,14 @@ def _answers(world: Path, queries: list[dict[str, Any]], encoder: Encoder) -> It
         for path in sorted((world / "memory").glob("*.md"))
         if path.name != "MEMORY.md"
     ]
+    by_key = {document.key: document for document in documents}
     segment = Segment(pack(index_documents(documents, encoder), encoder.identity, encoder.dimensions))
     learned, today = load_calibration(encoder.name), day_of(seconds(times["now"]))
     for query in queries:
         question = Question(query["query"], encoder, today=today)
         ranking = rank(question, [segment])
-        yield decide(question, ranking, learned, today=today, recent_tools=query["recent_tools"]).chosen
+        read = reading(encoder.reader, query["query"], by_key.get) if encoder.reader is not None else None
+        yield decide(question, ranking, learned, today=today, recent_tools=query["recent_tools"], read=read).chosen
 
 
 def _by_model(world: Path, queries: list[dict[str, Any]]) -> list[list[str]]:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from evals.recall import count_answer, figures_of, seconds
 from evals.sentences import encoders
-from memdir.recall.decide import MAX_CHOSEN, decide, load_calibration
+from memdir.recall.decide import MAX_CHOSEN, decide, load_calibration, reading
 from memdir.search.document import Document, Question, day_of, index_documents
 from memdir.search.ranking import rank
 from memdir.search.segment import Segment
 from memdir.search.segment_writer import pack
 
 if TYPE_CHECKING:
-    from memdir.recall.decide import Calibration
+    from memdir.recall.decide import Calibration, Read
     from memdir.search.vectors import Encoder
 
 FOLDER = Path(__file__).parent / "data" / "stores"
@@ -84,16 +84,22 @@ def read_stores(data: Path, fold: str) -> list[Store]:
     return [json.loads(line) for line in lzma.open(data / f"{fold}{SUFFIX}", "rt", encoding="utf-8")]
 
 
-def answers_in(store: Store, encoder: Encoder, learned: Calibration | None = None) -> Iterator[Answer]:
+def answers_in(
+    store: Store, encoder: Encoder, learned: Calibration | None = None, reads: list[Read] | None = None
+) -> Iterator[Answer]:
     """What the local selector chooses for each message of a store, by what ships or by what was learned elsewhere."""
     learned, today = learned or load_calibration(encoder.name), day_of(seconds(store["now"]))
     segments = [segment for scope in SCOPES if (segment := segment_of(store, scope, encoder)) is not None]
-    for query in store["queries"]:
+    documents = {memory["file"]: document_of(memory) for memory in store["memories"]}
+    for at, query in enumerate(store["queries"]):
         files: list[str] = []
+        read = reading(encoder.reader, query["query"], documents.get) if encoder.reader is not None else None
+        read = reads[at] if reads else read
         for segment in segments:
             question = Question(query["query"], encoder, today=today)
             ranking = rank(question, [segment])
-            files += decide(question, ranking, learned, today=today, recent_tools=query["recent_tools"]).chosen
+            tools = query["recent_tools"]
+            files += decide(question, ranking, learned, today=today, recent_tools=tools, read=read).chosen
         yield store, query, files[:MAX_CHOSEN]
 
 

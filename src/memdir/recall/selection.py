@@ -48,13 +48,17 @@ class LocalSelector(MemoryIndex):
         self, text: str, *, now: float, recent_tools: Sequence[str] = (), surfaced: Collection[str] = ()
     ) -> Recalled:
         """The few memories that clearly help with a message, or none."""
-        from memdir.recall.decide import decide, load_calibration  # a search decides nothing
+        from memdir.recall.decide import decide, load_calibration, reading  # a search decides nothing
 
         self._calibration = learned = self._calibration or load_calibration(self.encoder.name)
         today = day_of(now)
         question, ranking = self.ranked(text, keep=KEPT + len(surfaced), today=today)
-        decision = decide(question, ranking, learned, today=today, recent_tools=recent_tools, surfaced=surfaced)
-        return Recalled(ranking, decision)
+        reader = self.encoder.reader
+        read = reading(reader, text, self._read) if reader is not None else None
+        return Recalled(
+            ranking,
+            decide(question, ranking, learned, today=today, recent_tools=recent_tools, surfaced=surfaced, read=read),
+        )
 
 
 class LocalChooser:

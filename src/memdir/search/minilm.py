@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import sqrt
 from zlib import crc32
 
-from memdir.disk.shipped import shipped_bytes, shipped_text
+from memdir.disk.shipped import shipped_bytes, shipped_path, shipped_text
 from memdir.search import MODEL_PATH
 from memdir.search.vectors import doc_vector, query_vector
 from memdir.text.embedding import DIMENSIONS
@@ -30,8 +30,11 @@ WORD_SHARE = 0.1  # of the cosine: what the table has a say in; the sentence mod
 MEANING_WEIGHT = 1.0  # a sentence model knows more of what is meant than the table alone
 SENTENCE_DIMENSIONS = 384
 MAX_TOKENS = 128  # what the model was tuned with; a longer part is known by its beginning
+MESSAGE_TOKENS, MEMORY_TOKENS = 56, 88  # the same where both are read together
 BATCH = 32  # texts of about one length at a time
 VOCABULARY = "search/data/minilm.vocab.txt"
+WORDS_PATH = shipped_path("search/data/minilm.words.onnx")  # what each word piece is; both parts begin with it
+READER_PATH = shipped_path("search/data/minilm.reader.onnx")
 
 MAX_PIECE_CHARS = 100  # a longer run is unknown as a whole
 CLASSIFY, SEPARATE, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
@@ -41,25 +44,39 @@ _IDEOGRAPHS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2CEAF), (0xF900, 
 
 
 class SentenceModel:
-    """The model in its runtime: texts in, unit vectors out. `check` may raise between two batches to end the work."""
+    """The model in its runtime: texts in, unit vectors out; or how much each of some texts has to do with another.
+    `check` may raise between two batches to end the work."""
 
     def __init__(self, *, threads: int = 1, check: Callable[[], None] | None = None) -> None:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # or it reports to its maker, from its import on
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        self._session: Any = onnxruntime.InferenceSession(MODEL_PATH, options, providers=["CPUExecutionProvider"])
+        self._threads, self._check = threads, check
+        self._words, self._directions = self._opened(WORDS_PATH), self._opened(MODEL_PATH)
+        self._reader: Any = None  # opened when something is read
         self._tokens = WordPiece(shipped_text(VOCABULARY).split("\n"))
-        self._check = check
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A unit vector for each text, in order."""
+        return self._run(self._directions, [self._tokens.ids(text, MAX_TOKENS) for text in texts])
+
+    def relevance(self, message: str, texts: Sequence[str]) -> list[float]:
+        """How surely each text is needed for the message, as log odds: both are read together, word by word."""
+        self._reader = self._reader or self._opened(READER_PATH)
+        asked = self._tokens.ids(message, MESSAGE_TOKENS)
+        return self._run(self._reader, [asked + self._tokens.ids(text, MEMORY_TOKENS)[1:] for text in texts])
+
+    def _opened(self, path: str) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self._threads, 1
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def _run(self, session: Any, ids: list[list[int]]) -> list[Any]:
+        """What a part of the model says of each row of tokens, in order."""
         import numpy as np
 
-        ids = [self._tokens.ids(text, MAX_TOKENS) for text in texts]
         order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
-        out: list[list[float]] = [[]] * len(ids)
+        out: list[Any] = [None] * len(ids)
         for start in range(0, len(order), BATCH):
             if self._check is not None:
                 self._check()
@@ -69,7 +86,8 @@ class SentenceModel:
             for row, at in enumerate(places):
                 padded[row, : len(ids[at])] = ids[at]
                 mask[row, : len(ids[at])] = 1
-            found = self._session.run(None, {"ids": padded, "mask": mask})[0]
+            words = self._words.run(None, {"ids": padded})[0]
+            found = session.run(None, {"words": words, "ids": padded, "mask": mask})[0]
             for at, values in zip(places, found.tolist(), strict=True):
                 out[at] = values
         return out
@@ -86,7 +104,7 @@ class PairEncoder:
         self.table = table
         # It changes with the weights: an index made by others is of no use.
         self.identity = table.identity ^ crc32(shipped_bytes(MODEL_PATH)) & 0x7FFFFFFF
-        self._model = model
+        self.reader = self._model = model
 
     def query_vector(self, part: Part) -> QueryVector | None:
         text, words = part

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     DocVector = tuple[tuple[int, ...], float]  # the planes of a document's part, the sign plane first, and their norm
     Part = tuple[str, list[str]]  # a text and its words
 
+    class Reader(Protocol):
+        """Says how surely texts are needed for a message, as log odds."""
+
+        def relevance(self, message: str, texts: Sequence[str]) -> list[float]: ...
+
     class Encoder(Protocol):
         """Directions for questions and for the parts of documents."""
 
@@ -31,6 +36,9 @@ if TYPE_CHECKING:
         meaning_weight: float  # of the scaled similarity, beside 1 for the scaled word score
         identity: int
         dimensions: int
+
+        @property
+        def reader(self) -> Reader | None: ...
 
         def query_vector(self, part: Part) -> QueryVector | None: ...
 
@@ -148,6 +156,7 @@ class WordEncoder:
     name = "words"
     dimensions = DIMENSIONS
     meaning_weight = 0.5  # a sum of words is a rough idea of what is meant
+    reader = None  # it knows texts one by one
 
     def __init__(self, table: Table) -> None:
         self.table = table
