@@ -27,7 +27,7 @@ def test_small_talk_and_textbook_questions_look_empty(text: str) -> None:
     assert judged(text)["nothing"] > 0
 
 
-@pytest.mark.parametrize("text", ["commit and push this", "draft a reply to the client", "add a test for the parser"])
+@pytest.mark.parametrize("text", ["commit and push this", "write a reply to the customer", "add a test for the parser"])
 def test_work_that_rules_govern_asks_for_rules(text: str) -> None:
     found = judged(text)
     assert found["nothing"] < 0

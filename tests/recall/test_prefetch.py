@@ -276,7 +276,7 @@ async def test_the_users_own_memories_for_all_projects_join_after_the_projects(p
     Path(store.root).mkdir(parents=True, exist_ok=True)
     head = "---\nname: Ports\ndescription: prefers ports of databases written as host:port\ntype: user\n---\n"
     Path(store.root, "ports.md").write_text(f"{head}\nSaid twice.\n", encoding="utf-8")
-    found = await joined(memory.session("a").prefetch(PORT + " How do I want ports of databases written?"))
+    found = await joined(memory.session("a").prefetch(PORT + " And how do I want ports of databases to be written?"))
     assert ["listens on port 5433" in one for one in found] == [True, False]
     assert "host:port" in found[1]
     await memory.close()
