@@ -174,6 +174,23 @@ async def test_a_person_sees_why_it_failed_and_retries_without_a_loss(
     assert next(one.text for one in left if not one.is_meta) == "What is here?" and left[-1].text == "Here you are."
 
 
+async def test_half_a_character_ends_no_conversation(provider: Provider, server: ProviderServer, project: Path) -> None:
+    """X9: in what the model says or calls, in what the person types, and in a conversation that is gone on with."""
+    memory, _ = opened(project, provider, server)
+    server.add(
+        *script(says("A face \ud83d\ude00, half \ud83d of one."), calls(("Glob", {"pattern": "\ud83d*"})), says("Ok."))
+    )
+    async with host_of(memory) as host:
+        assert (await host.say("Hello \udcff!")).ending == "done"
+        end = await host.say("Look for it.")
+        assert (end.ending, end.text) == ("done", "Ok."), end.failure
+        name = host.session.id
+    async with host_of(opened(project, provider, server)[0], session_id=name) as host:
+        assert (await host.say("And again?")).ending == "done"
+        said = [one.text for one in host.conversation.messages if one.role == "assistant"]
+    assert said[0] == "A face 😀, half \ufffd of one." and "Hello \ufffd!" in str(main_requests(server)[-1])
+
+
 async def test_a_person_sees_why_it_waits_before_it_tries_again(server: ProviderServer, project: Path) -> None:
     memory, _ = opened(project, ANTHROPIC, server)
     person = Person()

@@ -58,6 +58,8 @@ def require(condition: object, message: str) -> None:
 def event(data: Any, name: str = "") -> bytes:
     """One server-sent event."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    if any("\ud800" <= one <= "\udfff" for one in text):  # half a character: only an escape can tell of it
+        text = json.dumps(data)
     return (f"event: {name}\n" if name else "").encode() + b"data: " + text.encode("utf-8") + b"\n\n"
 
 

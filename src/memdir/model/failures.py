@@ -210,7 +210,7 @@ def plain_reply(reply: object) -> Reply:
         raise _unusable("its usage is no count of tokens")
     name: object = reply.model
     stop = stop_reason_of(reply.stop_reason)
-    return Reply(_plain_message(reply.message), stop, usage, _text(name) if isinstance(name, str) else "")
+    return Reply(_plain_message(reply.message), stop, usage, whole_text(name) if isinstance(name, str) else "")
 
 
 def _plain_message(message: object) -> Message:
@@ -220,19 +220,19 @@ def _plain_message(message: object) -> Message:
     if not isinstance(content, tuple):
         raise _unusable("its content is no tuple of blocks")
     blocks = tuple(map(_plain_block, content))
-    return Message("assistant", blocks, _text(message.id), bool(message.is_meta), _text(message.timestamp))
+    return Message("assistant", blocks, whole_text(message.id), bool(message.is_meta), whole_text(message.timestamp))
 
 
 def _plain_block(block: object) -> Block:
     match block:
         case Text(str(text)):
-            return Text(_text(text))
+            return Text(whole_text(text))
         case Opaque(str(provider), str(json)):
-            return Opaque(_text(provider), _text(json))
+            return Opaque(whole_text(provider), whole_text(json))
         case ToolResult(str(tool_id), str(content), is_error):
-            return ToolResult(_text(tool_id), _text(content), bool(is_error))
+            return ToolResult(whole_text(tool_id), whole_text(content), bool(is_error))
         case ToolUse(str(tool_id), str(name), arguments, str(fault)) if isinstance(arguments, Mapping):
-            return _plain_use(_text(tool_id), _text(name), arguments, _text(fault))
+            return _plain_use(whole_text(tool_id), whole_text(name), arguments, whole_text(fault))
     raise _unusable(f"a block of it is {type(block).__name__}, or holds something else than it should")
 
 
@@ -255,7 +255,7 @@ class _Copy:
         for key, value in items:
             if not isinstance(key, str):
                 raise ValueError(f"a name in them is {type(key).__name__}")
-            copied[_text(key)] = self._of(value, depth)
+            copied[whole_text(key)] = self._of(value, depth)
         return copied
 
     def _of(self, value: object, depth: int) -> Json:
@@ -271,7 +271,7 @@ class _Copy:
 
 def _plain_value(value: object) -> Json:
     if isinstance(value, str):
-        return _text(value)
+        return whole_text(value)
     if value is None or value is True or value is False:
         return value
     if type(value) is int and -_MAX_NUMBER <= value < _MAX_NUMBER:
@@ -281,9 +281,10 @@ def _plain_value(value: object) -> Json:
     raise ValueError(f"{type(value).__name__} is no value of JSON, or too large")
 
 
-def _text(value: str) -> str:
-    """The characters themselves, whatever a class derived from `str` says about them."""
-    return str.__str__(value)
+def whole_text(value: str) -> str:
+    """The characters, whatever a class derived from `str` says of them; no half of one, which no request can hold."""
+    text = str.__str__(value)
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _unusable(fault: str) -> ModelError:

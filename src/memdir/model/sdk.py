@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from memdir.errors import ModelError
-from memdir.model.failures import failed, from_sdk
+from memdir.model.failures import failed, from_sdk, whole_text
 from memdir.model.model import Reply, Request
 
 OnText = Callable[[str], None] | None
@@ -23,6 +23,15 @@ def load_sdk(package: str) -> Any:
     except ImportError as error:
         remedy = f"Install it: pip install 'memdir[{package}]'"
         raise ModelError(f"the package {package} is not installed", kind="no_sdk", remedy=remedy) from error
+
+
+def sendable(value: Any) -> Any:
+    """The same without halves of characters, which a paste, a file or another model may have brought."""
+    if type(value) is dict:
+        return {sendable(key): sendable(one) for key, one in value.items()}
+    if type(value) is list:
+        return [sendable(one) for one in value]
+    return whole_text(value) if type(value) is str else value
 
 
 class ReplyReader(ABC):
@@ -70,7 +79,7 @@ class SdkModel(ABC):
     async def _answer(self, request: Request, on_text: OnText) -> Reply | None:
         """In pieces unless a host's own arguments ask for it whole: they are sent again as they were."""
         endpoint, arguments, reader = self.call(request, on_text)
-        settings = request.settings
+        arguments, settings = sendable(arguments), request.settings
         if arguments.get("stream"):
             async with await endpoint.create(**arguments, timeout=settings.timeout_seconds) as stream:
                 async for event in stream:
