@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,14 @@ def test_a_record_is_one_private_json_line_with_its_links_first(path: Path, writ
     assert record["timestamp"] == "2026-09-21T14:13:20.000Z"
     assert record["isSidechain"] is False
     assert resume(str(path)).messages[0] == first
+
+
+def test_an_id_of_ours_is_a_random_uuid(write_transcript: Opener) -> None:
+    transcript = write_transcript()
+    ids = {transcript.append_message(user("hi")).id for _ in range(50)}
+    assert len(ids) == 50
+    assert all(str(uuid.UUID(one)) == one and uuid.UUID(one).version == 4 for one in ids)
+    assert {uuid.UUID(one).variant for one in ids} == {uuid.RFC_4122}
 
 
 def test_an_append_is_exactly_one_write(

@@ -100,8 +100,9 @@ def message_fields(message: Message) -> dict[str, Any]:
     """What a message's record holds besides its place in the tree."""
     content = [block_fields(block) for block in message.content]
     fields: dict[str, Any] = {"type": message.role, "message": {"role": message.role, "content": content}}
-    marks = {"isMeta": message.is_meta, MEMORY_OFF: message.is_off}
-    return fields | {mark: True for mark, is_set in marks.items() if is_set}
+    if message.is_meta:
+        fields["isMeta"] = True
+    return {**fields, MEMORY_OFF: True} if message.is_off else fields
 
 
 def blocks_from(content: object) -> tuple[Block, ...]:
