@@ -9,6 +9,7 @@ from memdir.agent.evidence import Evidence, Said
 from memdir.agent.forgotten import Forgotten
 from memdir.layout import Place
 from memdir.model.builtin.extract import Talk, draft_memories, lines_from_messages
+from memdir.search.index_store import nearest_headers
 from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
@@ -50,3 +51,16 @@ def test_a_conversation_is_observed_once_for_all_turns_of_a_job() -> None:
     talk = Talk(lines_from_messages(said), datetime.fromisoformat(NOW), "", ())
     assert draft_memories(talk)
     assert calls_of("clauses", lambda: draft_memories(talk)) == 0
+
+
+def test_where_nothing_is_asked_for_no_index_is_brought_up_to_date(tmp_path: Path) -> None:
+    """A dream lists the newest memories, and one that is asked for twice is searched for once."""
+    store = MemoryStore(Place(str(tmp_path / "memory")))
+    store.ensure()
+    for number in range(4):
+        text = f"---\nname: note {number}\ndescription: {CLAIM}\ntype: project\n---\n\n{CLAIM}.\n"
+        (tmp_path / "memory" / f"note_{number}.md").write_text(text, encoding="utf-8")
+    headers = store.scan(limit=None).headers
+    assert calls_of("refresh", lambda: nearest_headers(store, headers, (), limit=2)) == 0
+    assert calls_of("search", lambda: nearest_headers(store, headers, [CLAIM, CLAIM], limit=2)) == 1
+    assert calls_of("parse_type", lambda: [one.type for one in headers]) <= 1, "a type is read once, not for each file"

@@ -35,6 +35,7 @@ MAX_RETURNED = 200  # more than a model can judge by their descriptions
 HEAD_LINES = 30  # frontmatter and a first paragraph
 HEAD_BYTES = 4096  # one page: nearly every head fits
 _DAY_SECONDS = 86_400
+_TYPES: dict[str | None, MemoryType | None] = {}  # as files write them
 
 
 class Header:
@@ -83,9 +84,12 @@ class Header:
     @property
     def type(self) -> MemoryType | None:
         """What it is about; None where the file does not say."""
-        from memdir.store.topic import parse_type  # a hook that only looks at times loads no enum
+        text = self.fields.get("type")
+        if text not in _TYPES:
+            from memdir.store.topic import parse_type  # a hook that only looks at times loads no enum
 
-        return parse_type(self.fields.get("type"))
+            _TYPES[text] = parse_type(text)
+        return _TYPES[text]
 
     @property
     def mtime(self) -> float:
