@@ -265,14 +265,8 @@ def _opens_letter(block: str, *, is_alone: bool) -> bool:
 
 
 def _is_head(line: str) -> bool:
-    return (
-        re.match(
-            rf"\s*\W*(?:{alternatives('mail-head')}|{alternatives('subject')})\W*:\s*\S",
-            line,
-            re.IGNORECASE,
-        )
-        is not None
-    )
+    heads = f"{alternatives('mail-head')}|{alternatives('subject')}"
+    return re.match(rf"\s*\W*(?:{heads})\W*:\s*\S", line, re.IGNORECASE) is not None
 
 
 def _is_signed(block: str) -> bool:
