@@ -136,7 +136,6 @@ class _ByWord:
                 yield from some[-MAX_SHARING:]
 
     def nearest(self, told: _Told, *, enough: float = math.inf) -> float:
-        """How near the nearest is, or one that is near enough."""
         best = 0.0
         for one in self.like(told):
             if (best := max(best, told.nearness(one))) >= enough:
@@ -166,8 +165,7 @@ class Forgotten:
         return [claim for claim, one in told.items() if back[claim] or self._is_older(one, given_up)]
 
     def stands(self, claim: str) -> bool:
-        """Whether memories here say so, in whatever words, every part of it, and not the opposite. What nobody vouched
-        for must say it plainly: then its mark goes with it."""
+        """Whether memories here say so, in whatever words, every part of it; plainly, where nobody vouched for it."""
         told = _Told(claim)
         if not told.sentence.terms or claim in self._living:
             return True

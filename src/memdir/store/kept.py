@@ -279,8 +279,7 @@ def _units(body: str) -> list[_Unit]:
     found = []
     for one in sentences(body):
         lead = body[body.rfind("\n", 0, one.paragraph) + 1 : one.paragraph]  # the list mark or the label before it
-        lines = body[len(body[: one.start].rstrip()) : one.start].count("\n")
-        gap = "\n" * min(lines, 2) or " "
+        gap = "\n" * min(body[len(body[: one.start].rstrip()) : one.start].count("\n"), 2) or " "
         found.append(_Unit(one.text, one.start, one.end, one.label, lead, gap=gap))
     found += [_Unit(text, start, end, "code", is_prose=False) for text, start, end in lines_of_code(body)]
     headed = (replace(one, heading=above[bisect(above, one.start, key=lambda head: head[0]) - 1][1]) for one in found)

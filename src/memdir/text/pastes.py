@@ -276,9 +276,8 @@ def _is_signed(block: str) -> bool:
     if len(lines) > 1 and any(anywhere("farewell").match(line) and len(line.split()) <= 4 for line in lines[-2:]):
         return True
     words = last.split()
-    return (
-        len(lines) > 1 and len(words) <= 3 and not re.search(r"[.!?:;,]$", last) and all(w[:1].isupper() for w in words)
-    )
+    is_name = len(words) <= 3 and all(word[:1].isupper() for word in words)
+    return len(lines) > 1 and is_name and not re.search(r"[.!?:;,]$", last)
 
 
 def _announces(line: str, after: str, *, is_last: bool) -> bool:
