@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memdir.hub import bounds
+from memdir.hub import bounds, reply
 from memdir.hub.bearer import Bearer
 from memdir.hub.hub_database import Change, Changed, Row
 from memdir.hub.hub_state import Hub
@@ -77,8 +77,7 @@ class EntryRoutes:
         identity = await self._hub.identify(request, "write")
         key = bounds.require_key(request.path_params["key"])
         condition = _condition(request, may_create=True)
-        told = dict(request.scope["headers"]).get(b"memdir-saved", b"").decode("latin-1")
-        saved = read_time(told, now=self._hub.now)
+        saved = read_time(dict(request.scope["headers"]).get(b"memdir-saved", b"").decode("latin-1"), now=self._hub.now)
         data = await bounds.read_body(request, bounds.MAX_ENTRY_BYTES)
         change = Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
         if refused := await self._unshareable(identity, [change]):
@@ -95,9 +94,10 @@ class EntryRoutes:
         _, (done,) = await self._apply(identity, [change])
         if refused := refusal_of(done):
             raise refused
-        headers = {"etag": f'"{done.etag}"'} if done.etag else {}
-        body = {"key": done.key, "etag": done.etag, "revision": done.revision}
-        return answer(body, 201 if done.outcome == "created" else 200, headers)
+        told = f'"{done.etag}"' if done.etag else "null"  # by hand: an encoder of any object takes three times as long
+        body = f'{{"key":{reply.in_json(done.key)},"etag":{told},"revision":{done.revision}}}'.encode()
+        status, headers = 201 if done.outcome == "created" else 200, [(b"etag", told.encode())] if done.etag else []
+        return reply.HttpReply(status, body, b"application/json", *headers)
 
     async def _apply(self, identity: Bearer, changes: list[Change]) -> tuple[int, list[Changed]]:
         revision, done = await self._hub.database.apply(identity.author, changes, self._hub.now)

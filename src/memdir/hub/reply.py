@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from starlette.responses import Response
 
-_in_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+in_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -65,7 +65,7 @@ class HttpReply(Response):
 
 def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpReply:
     more = [(name.encode(), value.encode()) for name, value in headers.items()] if headers else []
-    return HttpReply(status, _in_json(body).encode("utf-8", "backslashreplace"), b"application/json", *more)
+    return HttpReply(status, in_json(body).encode("utf-8", "backslashreplace"), b"application/json", *more)
 
 
 def text_reply(content: str, etag: str, *more: tuple[bytes, bytes]) -> HttpReply:
