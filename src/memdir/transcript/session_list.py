@@ -15,7 +15,7 @@ from memdir.disk.atomic import delete_file, delete_tree
 from memdir.disk.open_writers import left_alone
 from memdir.disk.plain_file import open_plain, read_beginning
 from memdir.errors import DiskError, MemoryNotFound
-from memdir.layout import Layout
+from memdir.layout import Layout, is_session_id
 from memdir.settings import Environment
 from memdir.store.secrets import beginning
 from memdir.transcript.attended import Attended, attended_times
@@ -61,7 +61,7 @@ class AttendedSession:
 
     @staticmethod
     def of(name: str, layout: Layout, sources: Mapping[str, TranscriptSource]) -> AttendedSession | None:
-        attended = Attended.at(layout.attended(name))
+        attended = Attended.at(layout.attended(name)) if is_session_id(name) else None  # a file may bear any name
         source = sources.get(attended.agent) if attended is not None else None
         ref = None
         with suppress(DiskError):  # it cannot be read now
