@@ -132,7 +132,7 @@ class DamagedHome:
 
     @property
     def has_to_learn(self) -> bool:
-        return not WorkQueue(self.layout).is_empty()
+        return bool(WorkQueue(self.layout).waiting())
 
     def files(self) -> list[str]:
         """Every file of ours below the home, memories left out: those are the person's."""
