@@ -140,7 +140,8 @@ def test_recall(world: World) -> None:
 
 
 def test_a_file_that_was_renamed_to_a_tag(world: World) -> None:
-    one = world.memory.store.read_found(f"{NAME}/deploy.md")
+    store = world.memory.store
+    one = next(memory for memory in store.readable(store.scan().headers) if memory.key == f"{NAME}/deploy.md")
     missing = Verifier(str(world.project)).missing("see `src/old_name.py`", max_seconds=30.0)
     text = render_memory(one, now=one.mtime, missing=missing)
     assert "src/old_name.py (renamed to src/x" in text

@@ -25,7 +25,7 @@ from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.language import UNKNOWN, anywhere, cues, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence, is_opposite, parts_of
+from memdir.text.nearness import Sentence, content_term, is_opposite, parts_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
@@ -114,10 +114,17 @@ class _ByWord:
 
     def __init__(self, told: Iterable[_Told]) -> None:
         self.all = list(told)
-        self._by_term: dict[str, list[_Told]] = {}
-        for one in self.all:
-            for term in one.sentence.terms:
-                self._by_term.setdefault(term, []).append(one)
+        self._by_word: dict[str, list[int]] = {}  # as they are spelled: what each stands for is asked once
+        for at, one in enumerate(self.all):
+            for word in set(one.sentence.words):
+                self._by_word.setdefault(word, []).append(at)
+        self._spelled: dict[str, list[str]] = {}
+        for word in self._by_word:
+            self._spelled.setdefault(content_term(word), []).append(word)
+
+    def _holders(self, term: str) -> list[_Told]:
+        places = {at for word in self._spelled.get(term, ()) for at in self._by_word[word]}
+        return [self.all[at] for at in sorted(places)[-MAX_SHARING:]]
 
     @cached_property
     def _by_tongue(self) -> dict[str, list[_Told]]:
@@ -128,7 +135,7 @@ class _ByWord:
 
     def like(self, told: _Told) -> Iterator[_Told]:
         """Those that share most words with it, of as many the last, then those in other languages."""
-        sharing = (self._by_term.get(term, [])[-MAX_SHARING:] for term in told.sentence.terms)
+        sharing = map(self._holders, told.sentence.terms)
         shared = Counter(chain.from_iterable(sharing))
         yield from sorted(shared, key=shared.__getitem__)[: -MAX_ALIKE - 1 : -1]
         for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
@@ -294,12 +301,13 @@ class Forgotten:
     @cached_property
     def _living(self) -> dict[str, None]:
         """Every sentence that stands in these stores."""
-        return {text: None for topic in self._topics for text in sentences_in(topic.data)}
+        return {text: None for _, some in self._topics for text in some}
 
     @cached_property
-    def _topics(self) -> list[Topic]:
+    def _topics(self) -> list[tuple[Topic, dict[str, None]]]:
+        """Every memory with its sentences."""
         found = [store.readable(store.scan(limit=None).headers) for store in self._stores]
-        return [memory.topic for some in found for memory in some]
+        return [(memory.topic, sentences_in(memory.topic.data)) for some in found for memory in some]
 
     @cached_property
     def _standing(self) -> _ByWord:
@@ -309,9 +317,10 @@ class Forgotten:
     def _said_here(self) -> _ByWord:
         """What stands here, names too, with a doubt where nobody vouched for it."""
         told: dict[str, bool] = {}
-        for topic in self._topics:
-            for text in filter(None, (topic.name, topic.body, *sentences_in(topic.data))):
-                told[text] = told.get(text, True) and marked_trust(topic).is_low
+        for topic, some in self._topics:
+            is_low = marked_trust(topic).is_low
+            for text in filter(None, (topic.name, topic.body, *some)):
+                told[text] = told.get(text, True) and is_low
         for store in self._stores:
             for words, is_low in _beside(store):
                 told |= {text: is_low and told.get(text, True) for text in sentences_in(words)}

@@ -73,12 +73,12 @@ def resolve_key(root: str, key: object, *, index_allowed: bool = False) -> str:
     Traceback (most recent call last):
     memdir.errors.PathEscape: ...
     """
-    return _resolved(root, check_key(key, index_allowed=index_allowed))
+    return _resolved(os.path.realpath(root), check_key(key, index_allowed=index_allowed))
 
 
-def resolve_found(root: str, key: str) -> str:
+def resolve_found(root: str, key: str, *, is_real: bool = False) -> str:
     """The same for a key that a walk of `root` gave, to be read: people name their files as they like, so any name will
-    do, but no part of it may lead out.
+    do, but no part of it may lead out. `is_real` spares whoever reads all of them to resolve the root for each.
 
     >>> resolve_found("/m", "notes & ideas/../../x.md")
     Traceback (most recent call last):
@@ -86,11 +86,10 @@ def resolve_found(root: str, key: str) -> str:
     """
     if not all(component.strip(".") and "\0" not in component for component in key.split("/")):
         raise _refused(key, "a part of it is empty or leads upwards")
-    return _resolved(root, key)
+    return _resolved(root if is_real else os.path.realpath(root), key)
 
 
-def _resolved(root: str, key: str) -> str:
-    real_root = os.path.realpath(root)
+def _resolved(real_root: str, key: str) -> str:
     current = _resolved_inside(real_root, key, key)
     _check_node(current, real_root, key)
     return current

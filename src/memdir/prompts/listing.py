@@ -57,20 +57,14 @@ def guards_told(guards: Sequence[tuple[Guard, Topic]], *, overrides: str) -> str
     return load_prompt("behaviour/guards.md", overrides=overrides).render(guards="\n".join(told[:MAX_GUARDS])).strip()
 
 
-def ended_among(store: MemoryStore, headers: Iterable[Header], now: float) -> dict[str, str]:
+def ended_among(store: MemoryStore, headers: Sequence[Header], now: float) -> dict[str, str]:
     """By key, the memories that tell of something that has ended or was due (T3): "names 2026-03-05, 255 days past"."""
-    from memdir.errors import MemdirError
     from memdir.text.deadlines import told_past
 
-    found = {}
-    for header in headers:
-        try:
-            topic = store.read_found(header.key).topic
-        except MemdirError:
-            continue
-        if told := told_past(f"{topic.description}\n{topic.body}", written=header.mtime, now=now):
-            found[header.key] = told
-    return found
+    times = {header.key: header.mtime for header in headers}
+    read = ((one.key, f"{one.topic.description}\n{one.topic.body}") for one in store.readable(headers))
+    told = {key: told_past(text, written=times[key], now=now) for key, text in read}
+    return {key: past for key, past in told.items() if past}
 
 
 def more_than_listed(more: int) -> str:

@@ -220,16 +220,11 @@ def _suggested(store: MemoryStore, header: Header) -> Guard | None:
     """The guard that the words of a memory suggest: by a command or a file in backquotes, or an option."""
     import re
 
-    from memdir.errors import MemdirError
     from memdir.store.trust import has_mark, is_of_team
 
     if header.type != "feedback" or has_mark(header) or is_of_team(store.scope, header.key):
         return None
-    try:
-        topic = store.read_found(header.key).topic
-    except MemdirError:
-        return None
-    text = f"{topic.description}\n{topic.body}"
+    text = "".join(f"{one.topic.description}\n{one.topic.body}" for one in store.readable([header]))
     spans = [span.strip() for span in re.findall(r"`([^`\n]{2,80})`", text)]
     for span in spans:
         if re.fullmatch(r"[\w.*~-]*/[\w./*-]*|[\w*-]+\.\w{1,5}", span):

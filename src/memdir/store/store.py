@@ -232,15 +232,12 @@ class MemoryStore:
         """One memory by its key; MemoryNotFound when there is none."""
         return read_memory(self.root, key, self.path_of(key))
 
-    def read_found(self, key: str) -> Memory:
-        """One memory by a key that a scan gave, whatever its name; MemoryNotFound when it is gone meanwhile."""
-        return read_memory(self.root, key, resolve_found(self.root, key))
-
     def readable(self, headers: Iterable[Header]) -> Iterator[Memory]:
         """The memories of a scan that can be read now, whatever their names: an odd file costs no other."""
+        root = os.path.realpath(self.root)
         for header in headers:
             try:
-                yield self.read_found(header.key)
+                yield read_memory(self.root, header.key, resolve_found(root, header.key, is_real=True))
             except MemdirError:
                 continue
 

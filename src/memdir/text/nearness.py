@@ -30,12 +30,15 @@ _table = cache(open_table)
 
 
 class Sentence:
-    """Some words, ready to be compared; most are only ever looked up by their terms."""
+    """Some words, ready to be compared; most are only ever looked up by their words."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._all = split_words(text)
-        self.terms = frozenset(filter(None, map(_term, self._all)))
+        self.words = split_words(text)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(filter(None, map(content_term, self.words)))
 
     @cached_property
     def things(self) -> frozenset[int]:
@@ -43,7 +46,7 @@ class Sentence:
 
     @cached_property
     def _direction(self) -> list[float]:
-        total = found.values() if (found := _table().question_sum(self._all)) else []
+        total = found.values() if (found := _table().question_sum(self.words)) else []
         norm = math.hypot(*total)
         return [number / norm for number in total] if norm else []
 
@@ -109,11 +112,11 @@ def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _terms(text: str) -> frozenset[str]:
-    return frozenset(filter(None, map(_term, split_words(text))))
+    return frozenset(filter(None, map(content_term, split_words(text))))
 
 
 @lru_cache(maxsize=1 << 15)  # a dream asks for the words of all memories
-def _term(word: str) -> str:
+def content_term(word: str) -> str:
     """What stands for a word; nothing for one that carries no content."""
     is_short = len(word) <= _SHORT and word.isalpha() and word.isascii()
     return "" if is_short or word in STOP_WORDS or word in common_words() else stem(word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from memdir.text.date_words import words_by_meaning
 
@@ -84,6 +84,7 @@ def _weekdays() -> frozenset[str]:
     return frozenset(word.rstrip("*").capitalize() for words in named for word in words)
 
 
+@lru_cache(1 << 12)  # asked for the same few words, against every day of every language
 def is_weekday(word: str) -> bool:
     """Whether a word, in whatever case and ending, names a day of the week."""
     return any(word.lower().startswith(day.lower()) for day in _weekdays() if len(day) >= _WHOLE)

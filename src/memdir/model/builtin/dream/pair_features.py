@@ -25,7 +25,7 @@ MAX_WORDS = 60  # of a note that are compared: what it is about stands at its be
 LEAST_WORDS, LEAST_SHARED = 3, 2  # telling words of a note, and of two together: with less nothing is certain
 MAX_CLAIM, MAX_TOLD = 400, 40  # characters and words, small ones too, in which it says what it claims
 NEAR = 0.45  # a word as near to another as this says something of the same
-ALIKE_LETTERS, FAMILY = 5, 0.8  # two long words that begin alike are of one family, and so near
+ALIKE_LETTERS, FAMILY, KIN = 5, 0.8, 3  # long words that begin alike are of one family; those of a stem share three
 ONE, SHIFT = 1 << 15, 1 << 31  # the length of a direction, and what keeps a lane of products from being negative
 UNIT = ONE * ONE
 RARE, COMMON, COMMONNESS = 1.6, 0.15, 30.0  # what a word weighs that nobody knows, that everybody uses, and the slope
@@ -259,7 +259,9 @@ def _nearness(mine: tuple[str, ...], theirs: tuple[str, ...]) -> Nearness:
     """How near each word of the one is to each of the other: 1 for the same stem. The products of a word's direction
     with all of the other's are lanes of one large integer: ten times quicker than one by one."""
     columns, shift = _columns(theirs)
-    roots = {other: stem(other) for other in theirs}
+    kin: dict[str, list[str]] = {}
+    for other in theirs:
+        kin.setdefault(other[:KIN], []).append(other)
     near: Nearness = {}
     for word in mine:
         lanes = sum(map(mul, _direction(word), columns)) + shift
@@ -267,8 +269,8 @@ def _nearness(mine: tuple[str, ...], theirs: tuple[str, ...]) -> Nearness:
         values = [(lane - SHIFT) / UNIT if lane > SHIFT else 0.0 for lane in products]
         row = near[word] = dict(zip(theirs, values, strict=True))
         begun, root = word[:ALIKE_LETTERS], stem(word)
-        for other, its_root in roots.items():
-            if its_root == root:
+        for other in kin.get(word[:KIN], ()):
+            if stem(other) == root:
                 row[other] = 1.0
             elif other.startswith(begun) and min(len(word), len(other)) > ALIKE_LETTERS:
                 row[other] = max(FAMILY, row[other])
