@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memdir.text.dates import Clock, iso_dates, read_any, read_dates
+from memdir.text.dates import Clock, iso_dates, may_hold_date, read_any, read_dates
 from tests.timing import cpu_seconds
 
 WEDNESDAY = date(2026, 5, 6)
@@ -370,3 +370,10 @@ def test_the_time_grows_with_the_text(unit: str) -> None:
     seconds(100)
     most = 16 * seconds(2_000) + 0.05
     assert seconds(16_000, most) <= most
+
+
+@pytest.mark.parametrize(
+    "text", ["Review on Monday", "at 3pm on fri1, mon_day", "by2026tomorrow\tor Sat.", "", "kalo next WEEK"]
+)
+def test_a_plain_text_may_hold_the_same_dates_by_the_quick_way(text: str) -> None:
+    assert may_hold_date(text) == may_hold_date(f"{text} -")  # with a dash it goes the long way

@@ -9,7 +9,7 @@ line of the conversation that it and the forgotten sentence both came from.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -114,10 +114,10 @@ class _ByWord:
 
     def __init__(self, told: Iterable[_Told]) -> None:
         self.all = list(told)
-        self._by_word: dict[str, list[int]] = {}  # as they are spelled: what each stands for is asked once
+        self._by_word = defaultdict[str, list[int]](list)  # as they are spelled: what each stands for is asked once
         for at, one in enumerate(self.all):
             for word in set(one.sentence.words):
-                self._by_word.setdefault(word, []).append(at)
+                self._by_word[word].append(at)
         self._spelled: dict[str, list[str]] = {}
         for word in self._by_word:
             self._spelled.setdefault(content_term(word), []).append(word)
@@ -135,8 +135,7 @@ class _ByWord:
 
     def like(self, told: _Told) -> Iterator[_Told]:
         """Those that share most words with it, of as many the last, then those in other languages."""
-        sharing = map(self._holders, told.sentence.terms)
-        shared = Counter(chain.from_iterable(sharing))
+        shared = Counter(chain.from_iterable(map(self._holders, told.sentence.terms)))
         yield from sorted(shared, key=shared.__getitem__)[: -MAX_ALIKE - 1 : -1]
         for tongue, some in self._by_tongue.items() if told.tongue != UNKNOWN else ():
             if tongue not in (told.tongue, UNKNOWN):
@@ -305,7 +304,6 @@ class Forgotten:
 
     @cached_property
     def _topics(self) -> list[tuple[Topic, dict[str, None]]]:
-        """Every memory with its sentences."""
         found = [store.readable(store.scan(limit=None).headers) for store in self._stores]
         return [(memory.topic, sentences_in(memory.topic.data)) for some in found for memory in some]
 

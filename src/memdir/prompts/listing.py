@@ -63,8 +63,7 @@ def ended_among(store: MemoryStore, headers: Sequence[Header], now: float) -> di
 
     times = {header.key: header.mtime for header in headers}
     read = ((one.key, f"{one.topic.description}\n{one.topic.body}") for one in store.readable(headers))
-    told = {key: told_past(text, written=times[key], now=now) for key, text in read}
-    return {key: past for key, past in told.items() if past}
+    return {key: past for key, text in read if (past := told_past(text, written=times[key], now=now))}
 
 
 def more_than_listed(more: int) -> str:
