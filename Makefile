@@ -30,7 +30,7 @@ try: $(STAMP)  ## Walk through the main job in a temporary home
 	@$(RUN) $(BIN)/python examples/walkthrough.py
 
 test: $(STAMP)  ## Install and run the default tests
-	$(RUN) $(BIN)/python -m pytest -q -n auto
+	$(RUN) $(BIN)/python -m pytest -q -n $$(($$(nproc 2>/dev/null || echo 1) + 1))  # many wait for other processes
 
 check: fmt-check lint types imports docs-check  ## Format, lint, types, import direction, docs
 
