@@ -280,9 +280,9 @@ class MemDir:
 
             self.layout.session_folder(session_id)  # an id that could lead elsewhere is refused here
             self.stores.begin()
-            shown, closed = self.shown.of(session_id), lambda name: self._sessions.pop(name, None)
-            self._sessions[session_id] = Session(
-                self, session_id, shown=shown, on_closed=closed, is_learning=is_learning
+            shown, kept = self.shown.of(session_id, is_logged=is_learning), self._sessions
+            kept[session_id] = Session(
+                self, session_id, shown=shown, on_closed=lambda name: kept.pop(name, None), is_learning=is_learning
             )
         self._sessions[session_id].tell_too(form, on_saved, on_updated)
         return self._sessions[session_id]

@@ -80,7 +80,6 @@ class Session:
         self._is_learning = is_learning
         self._memory = memory
         self._shown = shown
-        shown.is_logged = is_learning  # the log holds what the user said
         self._is_on = memory.settings.enabled
         self._form: Form = "memdir"
         self._listeners: list[Callable[[Sequence[str]], None]] = []

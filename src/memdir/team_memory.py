@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from memdir.remember.purge import PurgeReport
     from memdir.share.sync import Sync, SyncReport
 
+    Free = Callable[[], None]  # LockBusy while nothing may be touched
+    OnProgress = Callable[[int, int], None]
+
 
 class TeamMemory:
     """What a project has in common with a team (E1). `purge` is that of `MemDir`."""
@@ -87,8 +90,8 @@ class TeamMemory:
         *,
         is_dry: bool = False,
         pushes_only: bool = False,
-        require_free: Callable[[], None] | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
+        require_free: Free | None = None,
+        on_progress: OnProgress | None = None,
     ) -> SyncReport:
         """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
         no error: `reason` and `problem` tell, and what waits is sent by the next one. `require_free` where
@@ -96,8 +99,7 @@ class TeamMemory:
         place = self._places.place
         self._places.require_enabled()
         try:
-            sync = self.joined(on_progress=on_progress)
-            sync.require_free = require_free or sync.require_free
+            sync = self.joined(on_progress=on_progress, require_free=require_free)
             report = sync.run(is_dry=is_dry, pushes_only=pushes_only)
         except MemdirError as error:
             if self._places.syncs and not isinstance(error, LockBusy):  # another is at it
@@ -108,7 +110,7 @@ class TeamMemory:
             note_purge(place, *((report.purged, report.may_hold) if require_free else ((), {})))
         return report
 
-    def joined(self, *, on_progress: Callable[[int, int], None] | None = None) -> Sync:
+    def joined(self, *, on_progress: OnProgress | None = None, require_free: Free | None = None) -> Sync:
         """What keeps the team's directory in step with the remote that was joined; UsageError where there is none."""
         from memdir.share.remote import TeamCaps
         from memdir.share.sync import Sync
@@ -126,8 +128,8 @@ class TeamMemory:
             raise UsageError(told, remedy=f"`memdir join` {address.where}: it sets that aside, or takes it along")
         remote = open_remote(address, place, self._places.layout, name=name, clock=self._clock)
         remote.caps = caps
-        store, purge = self._stores.of("team"), self._purge_member
-        return Sync(store, remote, str(address), name, caps, self._clock, self._sink, on_progress, purge)
+        work = self._stores.of("team"), remote, str(address), name, caps, self._clock, self._sink
+        return Sync(*work, on_progress, self._purge_member, require_free or (lambda: None))
 
     def _purge_member(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
         """What private memories took over from a member whom the hub has purged goes, too; what may be of others, or a
@@ -138,7 +140,7 @@ class TeamMemory:
             return [], []
         return [one.name for one in report.files], [one.name for one in report.held]
 
-    def sync_behind(self, pushes_only: bool = False, require_free: Callable[[], None] | None = None) -> None:
+    def sync_behind(self, pushes_only: bool = False, require_free: Free | None = None) -> None:
         """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""
         try:
             self.sync(pushes_only=pushes_only, require_free=require_free or (lambda: None))

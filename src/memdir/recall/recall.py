@@ -138,11 +138,11 @@ class ShownBySession:
         self._sessions: dict[str, Shown] = {}
         self._path_of = path_of
 
-    def of(self, session: str) -> Shown:
+    def of(self, session: str, *, is_logged: bool = True) -> Shown:  # the log holds what the user said
         found = self._sessions.pop(session, None)
         if found is None:
             found = Shown(session, self._path_of(session) if self._path_of else "")
-        self._sessions[session] = found
+        self._sessions[session], found.is_logged = found, is_logged
         if len(self._sessions) > MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return found

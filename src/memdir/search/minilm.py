@@ -50,8 +50,8 @@ class SentenceModel:
     def __init__(self, *, threads: int = 1, check: Callable[[], None] | None = None) -> None:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # or it reports to its maker, from its import on
         self._threads, self._check = threads, check
-        self._words, self._directions = self._opened(WORDS_PATH), self._opened(MODEL_PATH)
-        self._reader: Any = None  # opened when something is read
+        # The reader too: a daemon that opened it for the first prompt would answer that one too late.
+        self._words, self._directions, self._reader = map(self._opened, (WORDS_PATH, MODEL_PATH, READER_PATH))
         self._tokens = WordPiece(shipped_text(VOCABULARY).split("\n"))
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -60,7 +60,6 @@ class SentenceModel:
 
     def relevance(self, message: str, texts: Sequence[str]) -> list[float]:
         """How surely each text is needed for the message, as log odds: both are read together, word by word."""
-        self._reader = self._reader or self._opened(READER_PATH)
         asked = self._tokens.ids(message, MESSAGE_TOKENS)
         return self._run(self._reader, [asked + self._tokens.ids(text, MEMORY_TOKENS)[1:] for text in texts])
 
