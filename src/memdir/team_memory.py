@@ -90,8 +90,8 @@ class TeamMemory:
         *,
         is_dry: bool = False,
         pushes_only: bool = False,
-        require_free: Free | None = None,
-        on_progress: OnProgress | None = None,
+        require_free: Callable[[], None] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> SyncReport:
         """Take in what teammates changed, and give them what was changed here (E4). A remote that cannot be reached is
         no error: `reason` and `problem` tell, and what waits is sent by the next one. `require_free` where
@@ -140,7 +140,7 @@ class TeamMemory:
             return [], []
         return [one.name for one in report.files], [one.name for one in report.held]
 
-    def sync_behind(self, pushes_only: bool = False, require_free: Free | None = None) -> None:
+    def sync_behind(self, pushes_only: bool = False, require_free: Callable[[], None] | None = None) -> None:
         """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""
         try:
             self.sync(pushes_only=pushes_only, require_free=require_free or (lambda: None))
