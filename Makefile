@@ -32,6 +32,9 @@ try: $(STAMP)  ## Walk through the main job in a temporary home
 test: $(STAMP)  ## Install and run the default tests
 	$(RUN) $(BIN)/python -m pytest -q -n $$(($$(nproc 2>/dev/null || echo 1) + 1))  # many wait for other processes
 
+test-slow: $(STAMP)  ## What the default tests leave out for its time: further providers, agents, sizes (minutes)
+	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 600 -m slow --slow
+
 check: fmt-check lint types imports docs-check  ## Format, lint, types, import direction, docs
 
 fmt-check: $(STAMP)

@@ -42,7 +42,8 @@ DOC, HEAD = "docs/testing.md", "# MAGIC DOC: How we test\n"
 WRITTEN = f"{HEAD}\n## Rules\n\nTests use a real database, never mocks.\n"
 HEADINGS = [line for line in load_prompt("compact/summary.md").text.splitlines() if line.startswith("#")]
 SUMMED = "\n\n".join(
-    f"{line}\nTests use a real database, never mocks, as was decided. " + "More. " * 60 for line in HEADINGS
+    f"{line}\nTests use a real database, never mocks, as was decided ({number} of the answers). " + "More of it. " * 20
+    for number, line in enumerate(HEADINGS)
 )
 
 

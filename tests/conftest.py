@@ -28,6 +28,24 @@ ON_DISK = ("agent", "chat", "clients", "guard")  # below /dev a shell may open n
 _numbers = itertools.count()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also what the default run leaves out (`make test-slow`)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is marked slow is left to `make test-slow`; a mark that names variants leaves out only those."""
+    if not config.getoption("--slow"):
+        left_out = [item for item in items if is_slow(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_slow(item)]
+
+
+def is_slow(item: pytest.Item) -> bool:
+    marks = list(item.iter_markers("slow"))
+    variant = item.name.partition("[")[2].rstrip("]")
+    return any(not mark.args or any(name in variant for name in mark.args) for mark in marks)
+
+
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: whoever looks for garbage, as tests of leaks do, need not go through it."""
     gc.collect()

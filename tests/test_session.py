@@ -462,3 +462,31 @@ async def test_what_a_conversation_changed_last_is_told_and_nothing_of_others(
         memory.undo(commit.id, scope=scope)
         with pytest.raises(MemoryNotFound, match="has changed nothing"):
             session.last_change()
+
+
+class Leaving:
+    """A model whose own cancel scope leaks, as some clients' do."""
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        raise asyncio.CancelledError
+
+    async def close(self) -> None: ...
+
+
+async def test_a_model_that_cancels_itself_costs_its_reply_and_no_more(project: Path, events: Events) -> None:
+    memory = open_memory(project, sink=events, flags={"recall.selector": "model"}, model=Leaving())
+    memory.add("We deploy on Tuesdays only")
+    async with memory.session("one") as session:
+        assert await session.recall("when do we deploy?", wait=10)
+        session.turn_ended(Request("x", messages=(user("Never mock the database, remember that."),)), assistant("Ok."))
+    await memory.close()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_an_index_that_is_no_plain_file_ends_no_turn(opened: Opened, events: Events, kind: str) -> None:
+    memory = opened()
+    index = Path(memory.place.root, "MEMORY.md")
+    index.unlink(missing_ok=True)
+    {"pipe": os.mkfifo, "link": lambda path: path.symlink_to("/etc/hostname"), "folder": Path.mkdir}[kind](index)
+    assert memory.session("one").context() == ""
+    assert "memory.refused" in events.names

@@ -153,7 +153,11 @@ class Session:
     def context(self) -> str:
         """The index for the first user message (P6); empty when there is none."""
         self._wait_for_team()
-        return self._memory.context() if self._is_on else ""
+        try:
+            return self._memory.context() if self._is_on else ""
+        except MemdirError as error:  # somebody put a link or a folder there: the turn goes on without
+            self._memory.sink.emit(request_refused(what="index", reason=type(error).__name__))
+            return ""
 
     def prefetch(self, text: Content, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4). The message is

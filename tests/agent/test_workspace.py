@@ -206,6 +206,35 @@ INDEX = (
 )
 
 
+@pytest.mark.parametrize("name", ["MEMORY.md", "sub/MEMORY.md"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        topic("Mocks").decode(),
+        "- [Old](old.md) — about Old\n\n" + topic("Mocks").decode(),
+        "- [Old](old.md) — about Old\n- Tests use a real database, never mocks.\n",
+    ],
+)
+def test_a_memory_that_is_written_into_the_index_is_answered_and_not_lost(
+    workspace: Workspace, root: Path, name: str, written: str
+) -> None:
+    """S6, S7."""
+    (root / "old.md").write_bytes(topic("Old"))
+    with pytest.raises(BadMemoryFile, match="file of its own"):
+        workspace.write(str(root / name), written.encode())
+
+
+def test_two_memories_for_one_new_file_are_two_files(workspace: Workspace, root: Path) -> None:
+    """X6: a model that reuses a name in one reply loses neither."""
+    texts = ("Tests use a real database, never mocks.", "Branches begin with the ticket number.")
+    files = [b"---\nname: %s\ndescription: %s\ntype: feedback\n---\n\n%s\n" % ((text.encode(),) * 3) for text in texts]
+    keeping = Workspace(workspace.stores, keeps_lines=True)
+    told = [keeping.write(str(root / "rule.md"), data) for data in files]
+    assert "two rules are two memories" in told[1]
+    keeping.commit(ORIGIN, "x")
+    assert sorted(path.read_bytes() for path in root.glob("*.md") if path.name != "MEMORY.md") == sorted(files)
+
+
 @pytest.mark.parametrize(
     "written",
     [

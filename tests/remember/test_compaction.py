@@ -29,6 +29,14 @@ STATE = "The sums of lines are rounded before the tax is added, as the customer 
 NOTES = TEMPLATE.replace("\n\n# Current State", f"\nRounding of invoices\n{STATE * 6}\n\n# Current State")
 REST = "## Where things stand\n" + "A question was asked, lines were found, an answer was given. " * 15
 SHORT = f"## What the user wants\nShort.\n\n{REST}"
+PROMPT = load_prompt("compact/summary.md").text
+ASKED = [line for line in PROMPT.splitlines() if line.startswith("#")]
+
+
+def under_each(text: str) -> str:
+    return "\n\n".join(f"{line}\n{text}" for line in ASKED)
+
+
 PLAN = CompactionPlan(window_tokens=20_000, percent=80)
 
 
@@ -166,6 +174,11 @@ async def test_a_failing_model_falls_back_to_the_notes(
         ([says("I'm sorry, I cannot help with that.")], "summary_too_short"),
         ([says("Done.")], "summary_too_short"),
         ([says("Let me write the summary now. " * 40)], "summary_without_headings"),
+        ([says(PROMPT)], "summary_too_short"),
+        ([says(under_each("I'm sorry, but I can't help with that."))], "summary_too_short"),
+        ([says(under_each("Done. " * 6))], "summary_too_short"),
+        ([says(under_each("[To be filled in with details from the conversation]"))], "summary_too_short"),
+        ([says("\n".join(ASKED[:2]) + "\n" + "the the the " * 500)], "summary_of_the_same_words"),
         ([calls(("Read", {"file_path": "x"}), text=SHORT), says("Done.")], "summary_too_short"),
         ([says(SHORT + "long " * 40_000)], "summary_larger_than_what_it_replaces"),
         ([ModelError("x", kind="context_too_long")] * 3, "empty_summary"),

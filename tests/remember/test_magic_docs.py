@@ -226,7 +226,7 @@ async def test_a_memory_about_the_person_that_the_assistant_quotes_is_not_writte
     private = "The user works four days a week and has Fridays off for the children."
     steps = [
         *writes(f"{HEAD}{BODY}\n- Four days a week, Fridays off for the children.\n"),
-        *writes(f"{HEAD}\n{private}\n"),
+        *writes(f"{HEAD}{BODY}\n{private}\n"),
     ]
     model = ScriptedModel(steps)
     talk = chat(model=model)
@@ -236,7 +236,19 @@ async def test_a_memory_about_the_person_that_the_assistant_quotes_is_not_writte
     (answer,) = model.requests[-1].messages[-1].tool_results
     assert answer.is_error and "own memories" in answer.content and doc.read_text() == HEAD + BODY
     await talk.says(f"Put it in: {private.replace('The user works', 'I work')}")
-    assert doc.read_text() == f"{HEAD}\n{private}\n"
+    assert doc.read_text() == f"{HEAD}{BODY}\n{private}\n"
+    await talk.memory.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["TBD\n", "I'm sorry, but I can't help with that.\n", "<!-- delete: not needed -->\n"], ids=str.strip
+)
+async def test_what_the_conversation_does_not_touch_stays(chat: Callable[..., Chat], doc: Path, text: str) -> None:
+    """M2: whatever a model makes of the whole file."""
+    talk = chat(*writes(f"{HEAD}\n{text}"))
+    await talk.reads(DOC)
+    await talk.says("Tests use a real database.")
+    assert doc.read_text() == HEAD + BODY
     await talk.memory.close()
 
 
@@ -245,15 +257,15 @@ async def test_what_a_person_saved_meanwhile_is_never_overwritten(
 ) -> None:
     """M2: it is read and written once more, and left where they save again."""
 
-    def saves(text: str) -> Callable[[Request], Reply]:
+    def saves(text: str, *, over: str) -> Callable[[Request], Reply]:
         def step(_: Request) -> Reply:
             doc.write_text(text)
-            return calls(("Write", {"file_path": DOC, "content": f"{HEAD}{BODY}\nPostgreSQL 17.\n"}))
+            return calls(("Write", {"file_path": DOC, "content": f"{over}\nPostgreSQL 17.\n"}))
 
         return step
 
     first, theirs, last = writes("")[0], f"{HEAD}\nI rewrote all of it.\n", f"{HEAD}\nAnd once more.\n"
-    talk = chat(first, saves(theirs), says("Ok."), first, saves(last), says("Ok."))
+    talk = chat(first, saves(theirs, over=HEAD + BODY), says("Ok."), first, saves(last, over=theirs), says("Ok."))
     await talk.reads(DOC)
     await talk.says(DECIDED)
     assert doc.read_text() == last and skipped(events) == ["changed_meanwhile"] and not talk.updates

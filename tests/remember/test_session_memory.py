@@ -226,6 +226,10 @@ async def test_the_fork_may_touch_that_one_file_only(
         ([says("I would rather not.")], "nothing_written"),
         (writes("only this", "PATH"), "form_lost"),
         (writes(TEMPLATE, "PATH"), "form_lost"),
+        (
+            writes("\n\n".join(f"# {title}\nTBD, to be filled in." for title in titles_of(TEMPLATE)), "PATH"),
+            "form_lost",
+        ),
         ([calls(("Read", {"file_path": "PATH"}))] * 9, "not_finished: max_turns"),
     ],
 )

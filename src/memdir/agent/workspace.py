@@ -32,6 +32,8 @@ from memdir.store.trust import is_of_team
 from memdir.text.naming import file_stem, free_key
 from memdir.text.nearness import Sentence
 
+_OF_A_MEMORY = (b"- ", b"* ", b"name:", b"description:", b"type:")  # how a line of one may begin in an index
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -135,8 +137,8 @@ class Workspace:
                 self.refused[real], self.lost[real] = error.message, data
             raise
         draft = replace(draft, seen=draft.after if is_cut else known.seen if known else None)
-        if self.keeps_lines and not is_cut and before and draft.after and not is_index(key):
-            draft, kept_told = self._with_lines(draft, is_first=known is None)
+        if self.keeps_lines and not is_cut and draft.after and not is_index(key):
+            draft, kept_told = self._with_lines(draft, known)
             real, told = store.path_of(draft.key), (*told, *kept_told)
         _refuse_guarded(draft)
         if draft.after is None and before is None and known is None:
@@ -172,13 +174,18 @@ class Workspace:
             self.refused.pop(path, None)
             self.lost.pop(path, None)
 
-    def _with_lines(self, draft: Draft, *, is_first: bool) -> tuple[Draft, tuple[str, ...]]:
-        """The draft with every line that it left out of a memory and does not replace (X6, ADR 0055)."""
-        before, after = Topic(draft.before or b""), Topic(draft.after or b"")
-        if is_first and is_another(before, after):
+    def _with_lines(self, draft: Draft, known: Draft | None) -> tuple[Draft, tuple[str, ...]]:
+        """The draft with every line that it left out of a memory and does not replace (X6, ADR 0055); under a name of
+        its own beside a memory about something else, also where that is new as well."""
+        after = Topic(draft.after or b"")
+        over = draft.before if known is None else None if draft.before else known.after
+        if over and is_another(Topic(over), after):
             key = self._key_apart(draft, after)
             told = f"{draft.key} is about something else and stays; this is {key} now: two rules are two memories"
             return Draft(draft.store, key, None, draft.after), (told,)
+        if not draft.before:
+            return draft, ()
+        before = Topic(draft.before)
         result = kept(before, after, seen=Topic(draft.seen) if draft.seen else before)
         return replace(draft, after=result.topic.data), tuple(result.told())
 
@@ -406,11 +413,20 @@ def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) ->
             raise BadMemoryFile(f"{key} stays as it is: there is no index here", remedy="Write topic files only")
         if reason is not None:
             raise BadMemoryFile(f"{key} is the index and stays", remedy="It is kept in step with the files by itself")
+        _refuse_prose(key, before or b"", data)
         return Draft(store, key, before, data), ()
     if reason is not None:
         return Draft(store, key, before, None, reason), ("it is deleted when your work is done",)
     after, told = well_formed(key, data, before)
     return Draft(store, key, before, after), told
+
+
+def _refuse_prose(key: str, before: bytes, data: bytes) -> None:
+    """A memory, or one told in a line, would be lost in an index: it belongs into a file of its own."""
+    known = frozenset(before.splitlines())
+    if any(line.startswith(_OF_A_MEMORY) and b".md" not in line and line not in known for line in data.splitlines()):
+        told = f"{key} is the index, and no memory is kept in it"
+        raise BadMemoryFile(told, remedy="Write the memory to a file of its own; its line comes by itself")
 
 
 def _refuse_log(key: str) -> None:

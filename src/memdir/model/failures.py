@@ -197,7 +197,10 @@ async def ask(model: Model, request: Request, *, on_text: Callable[[str], None] 
         return plain_reply(await outcome if inspect.isawaitable(outcome) else outcome)
     except MemdirError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+            raise  # whoever waits for the reply was cancelled, not the model by itself
         raise ModelError(f"the model failed ({type(error).__name__})", kind="bad_reply") from error
 
 

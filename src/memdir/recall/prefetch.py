@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from memdir.errors import ModelError
 from memdir.prompts.door import shown_line
 from memdir.recall.recall import Prepared, Recaller, RecallRequest, Shown, Stopped
 from memdir.transcript.message import Message, user
@@ -203,5 +204,7 @@ class Prefetch:
         self._asking = asyncio.run_coroutine_threadsafe(asyncio.wait_for(model.complete(request), seconds), self._loop)
         try:
             return self._asking.result(seconds + 1)
-        except CancelledError:
-            raise Stopped from None
+        except CancelledError as error:
+            if self._is_over:
+                raise Stopped from None
+            raise ModelError("the model gave up by itself", kind="bad_reply") from error

@@ -19,7 +19,7 @@ from memdir.model.job import CompactJob
 from memdir.model.model import Model, Request
 from memdir.model.window import overhead_tokens
 from memdir.prompts.compose import load_prompt
-from memdir.remember.session_memory import SessionMemory, headings_in
+from memdir.remember.session_memory import Notes, SessionMemory
 from memdir.remember.turn import Skipped, is_asked
 from memdir.store.form import unspoilt
 from memdir.transcript.conversation import Conversation
@@ -33,6 +33,7 @@ MAX_FAILURES = 3  # automatic attempts in a row that came to nothing; more would
 MAX_SHORTENINGS = 3  # how often the oldest half is dropped when the conversation is too long even to be summarised
 LEAST_SHARE = 200  # a summary has at least this part of the tokens that it replaces,
 MOST_NEEDED = 300  # but so many are always enough
+SAME_WORDS = 10  # times that a word may stand in so many tokens, on average; scripts without spaces have long ones
 LEAST_HEADINGS = 2  # of those that were asked for
 MAX_LAST_WORDS = 4_000  # characters of the user's last message
 MAX_TURNS = 2  # the summary, and one more for a model that tried to call a tool
@@ -73,7 +74,7 @@ class _Proposal:
     text: str
     kept: tuple[Message, ...]
     prompt_hash: str = ""
-    titles: tuple[str, ...] = ()  # the headings that were asked for
+    form: str = ""  # the prompt, with the headings that were asked for
 
 
 @dataclass
@@ -165,8 +166,7 @@ class Compaction:
             return Skipped("empty_summary")
         start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
         kept = messages[start:]
-        titles = tuple(line.lstrip("# ") for line in prompt.text.splitlines() if line.startswith("#"))
-        return _Proposal("model", text, kept, prompt.hash, titles)
+        return _Proposal("model", text, kept, prompt.hash, prompt.text)
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
@@ -189,13 +189,19 @@ def _why_not(conversation: Conversation) -> str:
 
 
 def _missing(proposal: _Proposal, replaced: Sequence[Message]) -> str:
-    """What a summary lacks to stand for what it replaces: an apology, a "Done." or a plan to write one is none."""
+    """What a summary lacks to stand for what it replaces: an apology, a "Done.", the same words again and again or a
+    plan to write one is none."""
     least = min(MOST_NEEDED, estimate_messages(replaced) // LEAST_SHARE)
-    lines = (line.strip(" -*_#>\t") for line in proposal.text.splitlines() if not line.lstrip().startswith("#"))
-    if estimate_text(" ".join(filter(None, lines))) < least:
+    text, titles = proposal.text, [line.lstrip("# ") for line in proposal.form.splitlines() if line.startswith("#")]
+    sections = Notes.under(text, titles).sections
+    if sections:
+        text = "\n".join(one.body for one in Notes(sections).of_substance(proposal.form).sections)
+    words = " ".join(line.strip(" -*_#>\t") for line in text.splitlines() if not line.lstrip().startswith("#")).split()
+    if estimate_text(" ".join(words)) < least:
         return "summary_too_short"
-    has = len(headings_in(proposal.text, proposal.titles))
-    return "summary_without_headings" if has < min(LEAST_HEADINGS, len(proposal.titles)) else ""
+    if len(sections) < min(LEAST_HEADINGS, len(titles)):
+        return "summary_without_headings"
+    return "summary_of_the_same_words" if len(set(words)) * SAME_WORDS < least else ""
 
 
 def _message(summary: str, conversation: Conversation, kept: Sequence[Message]) -> Message:

@@ -213,6 +213,7 @@ class MagicDocs:
         lines = [line for line in after.decode("utf-8").splitlines() if line not in known]
         if any(printable(line) != line for line in lines):
             raise BadMemoryFile("it holds signs that nobody sees", remedy="Write plain Markdown")
+        _refuse_untouched(doc, after, said)
         new = [terms_in(line) for line in lines]
         own = terms_in(" ".join(without_host(one.text) for one in said if is_asked(one)))
         for told in self._private() if new else ():
@@ -278,6 +279,19 @@ class MagicDocs:
 
     def _skip(self, file: str, reason: str) -> None:
         self.sink.emit(doc_updated(file=file, work={}, skipped=reason))
+
+
+def _refuse_untouched(doc: MagicDoc, after: bytes, said: Sequence[Message]) -> None:
+    """A line goes when the new text has its words too, or when the conversation speaks of what it says."""
+    text = after.decode("utf-8")
+    kept, told, heard = frozenset(text.splitlines()), terms_in(text), terms_in(" ".join(one.text for one in said))
+    for line in doc.text.decode("utf-8").splitlines():
+        terms = terms_in(line)
+        if line not in kept and not terms <= told and not terms & heard:
+            raise BadMemoryFile(
+                f"“{line.strip()}” is gone, and nobody spoke of it",
+                remedy="Change what the conversation touches, no more",
+            )
 
 
 def _is_in(told: frozenset[str], *lines: frozenset[str]) -> bool:

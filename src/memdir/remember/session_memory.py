@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -147,7 +148,7 @@ class SessionMemory:
             return self._skip(f"not_finished: {report.run.failure}")
         if file.draft is None:
             return self._skip("nothing_written")
-        written = Notes.parse(file.draft.decode("utf-8", "replace"), template)
+        written = Notes.parse(file.draft.decode("utf-8", "replace"), template).of_substance(template)
         if written.is_empty:
             return self._skip("form_lost")
         notes = written.with_others(self.notes())
@@ -188,7 +189,12 @@ class Notes:
 
     @staticmethod
     def parse(text: str, template: str) -> Notes:
-        return Notes(tuple(_sections(text, titles_of(template))))
+        return Notes.under(text, titles_of(template))
+
+    @staticmethod
+    def under(text: str, titles: Sequence[str]) -> Notes:
+        """A text as the sections that begin with these headings."""
+        return Notes(tuple(_sections(text, titles)))
 
     @property
     def tokens(self) -> int:
@@ -200,6 +206,12 @@ class Notes:
 
     def body(self, title: str) -> str:
         return next((section.body for section in self.sections if section.title == title), "")
+
+    def of_substance(self, form: str) -> Notes:
+        """Those sections that say something: what stands under several headings, or in the form itself, is filler."""
+        told = Counter(_flat(section.body) for section in self.sections)
+        is_filler = {body: count > 1 or body in _flat(form) for body, count in told.items()}
+        return Notes(tuple(one for one in self.sections if not is_filler[_flat(one.body)]))
 
     def with_others(self, before: Notes | None) -> Notes:
         """These notes, and the sections that they leave out as they were."""
@@ -250,6 +262,10 @@ def headings_in(text: str, titles: Sequence[str]) -> dict[int, str]:
         if (is_exact or not is_code) and (title not in found or (is_exact and not found[title][0])):
             found[title] = is_exact, at
     return {at: title for title, (_, at) in sorted(found.items(), key=lambda item: item[1][1])}
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _plain(title: str) -> str:
