@@ -537,6 +537,38 @@ def test_a_disguised_token_is_taken_out_whole(disguise: str) -> None:
     assert redact(f"note: é {hidden} ok") == "note: é [removed: github-token] ok"
 
 
+def lines_of(token: str, columns: int) -> list[str]:
+    digits = base64.b64encode(f"the key is {token} ok".encode()).decode()
+    return [digits[at : at + columns] for at in range(0, len(digits), columns)]
+
+
+BETWEEN = {  # what a page, a model or a person does not see, or sees through
+    **{f"&{name};": f"&{name};".join for name in ("zwnj", "ZeroWidthSpace", "InvisibleTimes")},
+    **{f"U+{ord(sign):04X}": sign.join for sign in "\x01\x08\x7f\x85\x9f\u0332"},
+    "tag characters": lambda token: "".join(chr(0xE0000 + ord(one)) for one in token),
+    "a tag over two lines": lambda token: f"{token[:9]}<wbr\n>{token[9:]}",
+    "a long tag": lambda token: f"{token[:9]}<span style='{'color:black;' * 8}'>{token[9:]}</span>",
+    "two links": lambda token: f"[{token[:9]}](a.md)[{token[9:]}](b.md)",
+    "a link of its own": lambda token: f"{token[:9]}[](x){token[9:]}",
+    "a picture": lambda token: f"{token[:9]}![](x.png){token[9:]}",
+    "a footnote": lambda token: f"{token[:9]}[^1]{token[9:]}",
+    "a reference": lambda token: f"[{token[:9]}][1]{token[9:]}",
+    "a link with a title": lambda token: f'[{token[:9]}](x "t"){token[9:]}',
+    "base64 in very short lines": lambda token: "\n".join(lines_of(token, 8)),
+    "base64 in a quotation": lambda token: "\n".join(f"> {line}" for line in lines_of(token, 20)),
+    "base64 in a list": lambda token: "\n".join(f"- {line}" for line in lines_of(token, 20)),
+    "base64 with gaps": lambda token: "\n\n".join(lines_of(token, 40)),
+    "base64 over backslashes": lambda token: "\\\n".join(lines_of(token, 20)),
+}
+
+
+@pytest.mark.parametrize("disguise", BETWEEN)
+def test_a_token_is_found_whatever_stands_between_its_letters(disguise: str) -> None:
+    """E5: as a memory that travels would hold it."""
+    text = f"---\nname: deploy\ntype: reference\n---\n\nThe bot uses this:\n\n{BETWEEN[disguise](github_token())}\n\nto push.\n"
+    assert "github-token" in [match.kind for match in find_secrets(text)]
+
+
 def in_lines(digits: str, columns: int) -> str:
     return "\n".join(digits[at : at + columns] for at in range(0, len(digits), columns))
 

@@ -17,7 +17,7 @@ from memdir.hub.jobs import drop_proposals
 from memdir.hub.people import ERASE_OLD, record
 from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, read_time, text_reply, told_time, unchanged
 from memdir.share.remote import digest_of
-from memdir.store.secrets import redact
+from memdir.store.secrets import beginning
 
 MOST_LISTED = 2_000
 MOST_WITH_CONTENT = 100
@@ -262,8 +262,8 @@ def _condition(request: Request, *, may_create: bool) -> str | None:
 
 def harmless_reason(reason: str) -> str:
     """Why something was deleted, on one line; `purged` is the hub's own word."""
-    line = " ".join(reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "").split())[:MAX_REASON]
-    return "" if line == "purged" else redact(line)
+    line = " ".join(reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "").split())
+    return "" if line == "purged" else beginning(line, MAX_REASON)
 
 
 def _page(rows: list[Row], limit: int) -> tuple[list[dict[str, object]], bool]:

@@ -15,7 +15,7 @@ from memdir.hub.hub_database import Change, DatabaseBusy, HubDatabase
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 CHUNK = 500  # teams that one statement asks for
-INLINE_BYTES = 32 * 1024  # more is looked through in a thread, so that others are answered meanwhile
+INLINE_BYTES = 4 * 1024  # more is looked through in a thread, so that others are answered meanwhile
 
 
 class Waiting:

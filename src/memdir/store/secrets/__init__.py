@@ -17,7 +17,7 @@ from memdir.store.secrets.rules import (
     unmarked,
 )
 from memdir.store.secrets.tables import compiled
-from memdir.store.secrets.view import MAX_LAYERS, MIN_ENCODED, WRAPPED, View, decoded, plain, unescaped
+from memdir.store.secrets.view import LINE_END, MAX_LAYERS, MIN_ENCODED, WRAPPED, View, decoded, plain, unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class SecretMatch:
 
 def find_secrets(text: str) -> tuple[SecretMatch, ...]:
     """Where `text` holds secrets: in order, without overlaps. A secret in several pieces is several matches."""
-    return _merged(_found(text, plain(View(text)), MAX_LAYERS))
+    return _merged([*_found(text, plain(View(text)), MAX_LAYERS), *_in_tags(text)])
 
 
 def _found(text: str, view: View, layers: int) -> list[Finding]:
@@ -62,6 +62,15 @@ def _found(text: str, view: View, layers: int) -> list[Finding]:
     findings += in_pieces(text, view, findings)
     beneath = (unescaped(view) or unmarked(view)) if layers else None
     return findings + _found(text, beneath, layers - 1) if beneath else findings
+
+
+def _in_tags(text: str) -> Iterator[Finding]:
+    """A secret that is written in the tag characters, which nothing shows and models read."""
+    if text.isascii():
+        return
+    for run in compiled(r"[\U000e0020-\U000e007e]{16,}").finditer(text):
+        hidden = "".join(chr(ord(one) - 0xE0000) for one in run.group())
+        yield from ((*found[:2], *run.span()) for found in _found(hidden, View(hidden), MAX_LAYERS)[:1])
 
 
 def redact(text: str) -> str:
@@ -152,7 +161,7 @@ def _in_view(view: View) -> list[Finding]:
 def _in_encoded(view: View, layers: int) -> Iterator[Finding]:
     """Base64 and hexadecimal runs whose content holds a secret; wrapped lines are tried as one."""
     for run in _encoded_runs(view) if layers else ():
-        content = decoded(run.group())
+        content = decoded(compiled(LINE_END).sub("", run.group()))
         found = _found(content, plain(View(content)), layers - 1) if content else ()
         if found:
             yield *min(found)[:2], view.starts[run.start()], view.ends[run.end() - 1]
@@ -167,7 +176,7 @@ def _encoded_runs(view: View) -> Iterator[Match[str]]:
     if ("\n" in view.text and compiled(WRAPPED).search(view.text)) or any(
         compiled(r"[A-Za-z0-9+/]{40}").search(view.text, *word) for word in view.words if word[1] - word[0] >= 40
     ):
-        wrapped = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{12,80}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,80})+={0,2}"
+        wrapped = rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{8,80}}(?:{LINE_END}[A-Za-z0-9+/]{{4,80}})+={{0,2}}"
         yield from compiled(wrapped).finditer(view.text)
 
 

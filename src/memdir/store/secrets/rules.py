@@ -39,10 +39,11 @@ _KINDS = (
     r"\*◦[*`]{0,2}",  # ab**cd**
     r"`◦[*`]{0,2}",
     r"~◦~",
-    r"<◦/?[A-Za-z][^<>\n]{0,60}>",  # ab<wbr>cd
+    r"<◦/?[A-Za-z][^<>]{0,200}>",  # ab<wbr>cd
     r"\\◦(?:(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w\\)(?=\w))",  # ab\_cd, a\b\c\d
-    r"\]\([^()\s]{0,200}\)",  # [ab](page)cd
-    r"\[(?<=\w\[)(?=\w+\]\()",  # ab[cd](page)
+    r"\](?:\([^()\n]{0,200}\)|\[[^\[\]\n]{0,40}\])",  # [ab](page)cd, [ab][1]cd
+    r"\[(?:(?<=[\w)!]\[)(?=[\w.-]*\][(\[])|\^[\w-]{1,20}\])",  # ab[cd](page), ab[^1]cd
+    r"!(?<=\w!)(?=\[[\w.-]*\]\()",  # ab![](page)cd
     r"&◦(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));",
 )
 _MARKUP = "|".join(_KINDS).replace("◦", "")
@@ -153,7 +154,9 @@ def unmarked(view: View) -> View | None:
     new = [word for word in (whole[slice(*one)] for one in words_of(whole)) if word not in seen]
     encoded = (run for word in new for run in compiled(r"[A-Za-z0-9+/_-]{24,}").findall(word))
     if not any(map(decoded, encoded)) and not (whole != once and _formats_in(new)) and not _is_more(whole):
-        return None
+        joined = compiled(_JOINTS).sub("", whole)
+        if not _formats_in([word for word in (joined[slice(*one)] for one in words_of(joined)) if word not in seen]):
+            return None
     return rewritten(view, _MARKUP, lambda _: "")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memdir.store.secrets.tables import compiled, one_of
 
 MAX_JUDGED = 100  # characters of a value that are looked at: more say nothing new and cost time
@@ -12,7 +14,11 @@ _MIN_LENGTH = {NEAR: 8, SAID: 6, ASSIGNED: 6, STATED: 3}
 
 def is_value(value: str, level: int, *, human: bool) -> bool:
     """Whether `value`, standing where one is expected with certainty `level`, is a secret."""
-    value = value[:MAX_JUDGED]
+    return _is_value(value[:MAX_JUDGED], level, human)
+
+
+@lru_cache(maxsize=128)  # a text of nothing but `token=` asks for the same again and again
+def _is_value(value: str, level: int, human: bool) -> bool:
     if len(value) < _MIN_LENGTH[level] or stands_for_one(value) or _is_reference(value):
         return False
     if level == STATED:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_LAYERS = 6  # of one disguise in another; more is no text that anybody reads
 MIN_WORD, MAX_WORD = 16, 4_096  # of a word that may be a token
 _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0" + "".join(
-    map(chr, range(0xFE00, 0xFE10))
+    map(chr, (*range(0xFE00, 0xFE10), *range(0x300, 0x370)))
 )
 _UNSEEN_TOO = r"[\U000e0000-\U000e0fff]"  # more signs that choose how a letter is drawn, and nothing to be drawn
 _UNUSUAL = r"[^À-ÿΑ-ώЀ-ӿぁ-ゖァ-ヺ一-鿿가-힣]+"  # not among the letters of many texts, which stay as they are
@@ -24,7 +24,11 @@ _IN_WORD = bytes(0x20 < code < 0x7F and chr(code) not in _AROUND for code in ran
 _PARTS = bytes(chr(code).isspace() or chr(code) in _AROUND for code in range(256))
 _BLANKS = r"[\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"  # those beyond Latin-1
 _ASCII, _RUN = bytes(range(128)), bytes(MIN_WORD)
-WRAPPED = r"\n[ \t]{0,8}+[A-Za-z0-9+/]{12,80}+={0,2}\r?(?:\n|$)"  # a line of base64 and of nothing else
+_NO_CONTROL = bytes(code for code in range(256) if (code >= 0x20 and code != 0x7F) or code in b"\t\n\r")
+WRAPPED = (
+    r"""\n[ \t>|*"'-]{0,16}+[A-Za-z0-9+/]{8,80}+={0,2}["'\\ +]{0,4}\r?(?:\n|$)"""  # a line of base64 and of little else
+)
+LINE_END = r"""(?:(?:(?:["'][ \t]{0,4}\+?|[ \t]{0,4}\\?)\r?\n){1,2}[ \t]{0,16}(?:[-*>|]{1,2}[ \t]{1,4})?["']?|["'] ?\+ ?["'])"""  # in it
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
 
@@ -61,11 +65,11 @@ class View:
 
 def plain(view: View) -> View:
     """The text in NFKC, without characters that cannot be seen."""
-    text = view.text
-    if text.isascii():
-        return view
-    beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
-    odd = "".join(sorted(one for one in set("".join(compiled(_UNUSUAL).findall(beyond))) if _visible(one) != one))
+    data = view.text.encode("utf-8", "surrogatepass")
+    odd = "".join(sorted({f"\\x{code:02x}" for code in data.translate(None, _NO_CONTROL)}))
+    if not data.isascii():
+        beyond = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
+        odd += "".join(sorted(one for one in set("".join(compiled(_UNUSUAL).findall(beyond))) if _visible(one) != one))
     return rewritten(view, f"[{odd}]", lambda match: _visible(match.group())) if odd else view
 
 
@@ -73,15 +77,19 @@ def plain(view: View) -> View:
 def _visible(character: str) -> str:
     import unicodedata  # here as below, because a hook's text is mostly plain (ADR 0003)
 
-    if unicodedata.category(character) == "Cf" or character in _UNSEEN or compiled(_UNSEEN_TOO).match(character):
+    if (
+        unicodedata.category(character) in ("Cf", "Cc")
+        or character in _UNSEEN
+        or compiled(_UNSEEN_TOO).match(character)
+    ):
         return ""
     return unicodedata.normalize("NFKC", character)
 
 
 def unescaped(view: View) -> View | None:
-    """The text with %41, \\x41, \\u0041 and &#65; decoded and without comments; None when it says the same."""
+    """The text with %41, \\x41, \\u0041, &#65; and &zwnj; decoded and without comments; None when it says the same."""
     text = view.text
-    if not any(sign in text for sign in "%\\&<") or not any(one in text for one in ("%", "\\", "&#", "<!--")):
+    if not any(one in text for one in ("%", "\\", "&", "<!--")):
         return None
     if "<!--" in text:
         view = rewritten(view, r"<!--(?:[^-]|-(?!->)){0,200}-->", lambda _: "")  # a page shows a token around it whole
@@ -91,13 +99,17 @@ def unescaped(view: View) -> View | None:
 
 ESCAPE = (
     r"%(0[9ADad]|[2-7][0-9A-Fa-f])|\\x(0[9ADad]|[2-7][0-9A-Fa-f])|[%\\]u([0-9A-Fa-f]{4})|&#[xX]([0-9A-Fa-f]{2,5});|&#(\d{2,6});"
-    r"|((?:%[89A-Fa-f][0-9A-Fa-f]){2,})"
+    r"|((?:%[89A-Fa-f][0-9A-Fa-f]){2,})|&([A-Za-z]{2,31};)"
 )
-_DECIMAL, _UTF8 = 5, 6  # groups
+_DECIMAL, _UTF8, _NAMED = 5, 6, 7  # groups
 
 
 def _unescape(match: Match[str]) -> str:
     digits = match[match.lastindex or 0]
+    if match.lastindex == _NAMED:
+        from html.entities import html5
+
+        return html5.get(digits, match.group())
     if match.lastindex == _UTF8:
         letters = bytes.fromhex(digits.replace("%", "")).decode("utf-8", "replace")
         return match.group() if "\ufffd" in letters else letters
