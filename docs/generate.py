@@ -43,7 +43,7 @@ def cli_page() -> str:
 
 # Parts of memdir's own that its surfaces use: named with what they do, and without their types, which may change.
 INSIDE = {
-    "MemDir": ("layout", "place", "guards", "models", "recallers"),
+    "MemDir": ("layout", "place", "guards", "recallers"),
     "TeamMemory": ("joined",),
     "Session": ("state", "extraction", "session_memory", "magic_docs", "compaction"),
 }

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.text import Text
 
 from memdir import open_memory
+from memdir.agent import Consent, Permission
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions
 from memdir.chat.screen import Screen
-from memdir.guard.permissions import Answer, Permission
 from memdir.model import ScriptedModel
 from memdir.model.model import calls, says
 
@@ -61,7 +61,7 @@ class Shown:
         elif event.name != "text":
             self.screen.tell(event.name, fields)
 
-    async def yes(self, question: Permission) -> Answer:
+    async def yes(self, question: Permission) -> Consent:
         self.screen.notice(question.title, style="bold yellow")
         (self.screen.diff if question.is_diff else self.screen.command)(question.detail)
         answers = ("yes, once", "yes, all edits here until I leave", "no")

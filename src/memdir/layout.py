@@ -150,7 +150,6 @@ class Layout:
     project_folder = _Below("work_tree", PROJECT_FOLDER)
     project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # definitions of sub-agents that came with it
     project_claude_agents = _Below("work_tree", ".claude", "agents")  # and those for Claude Code
-    input_history = _Below("home", "chat-history")  # what was typed in a chat
     user_settings = _Below("home", "settings.json")  # the user's, unless the home is another agent's
     settings_beside = _Below("home", "memdir-settings.json")  # the user's, where it is
     default_memory = _Below("project_home", "memory")

@@ -47,8 +47,8 @@ FOUND = 10  # what `search` gives when nobody says how many
 
 
 class MemDir:
-    """A project's memory, opened. Its places, stores, models and team are objects of their own; all state of one
-    conversation is in its `Session`."""
+    """A project's memory, opened. Its models and team are objects of their own; all state of one conversation is in
+    its `Session`. `clock` is where it takes the time from."""
 
     def __init__(
         self,
@@ -329,6 +329,16 @@ class MemDir:
 
                 self.sink.emit(request_refused(what="close", reason=type(error).__name__))
 
+    def over(self, home: str) -> MemDir:
+        """The same project and settings over another home: for a conversation of which nothing may stay (S5)."""
+        return MemDir(self.places.over(home), source=self._source)
+
+    def keep_crash(self, error: BaseException) -> str:
+        """Keep what went wrong inside, without secrets, in the home's logs; gives in words where it is."""
+        from memdir.process import keep_crash
+
+        return keep_crash(error, self.environment.home)
+
     # What a model is told
 
     def prompt(self) -> str:
@@ -373,6 +383,16 @@ class MemDir:
     # Places and parts
 
     @property
+    def folder(self) -> str:
+        """The project's folder, where paths that are not absolute begin."""
+        return self.layout.work_tree
+
+    @property
+    def environment(self) -> Environment:
+        """What the process environment said when this was opened."""
+        return self.places.environment
+
+    @property
     def layout(self) -> Layout:
         """Every path."""
         return self.places.layout
@@ -381,6 +401,17 @@ class MemDir:
     def settings(self) -> Settings:
         """The settings that hold here."""
         return self.places.settings
+
+    def keep_settings(self, values: Mapping[str, str]) -> str:
+        """Write settings into the person's own file, which holds in all projects where nothing stronger does; gives the
+        file. What `open_memory` opens from then on goes by them."""
+        from memdir.settings import checked_value, settings_files
+        from memdir.settings_file import put_setting
+
+        path = settings_files(self.environment, self.layout)["user"]
+        for name, value in {name: checked_value(name, text, "user") for name, text in values.items()}.items():
+            put_setting(path, name, value)
+        return path
 
     @property
     def place(self) -> Place:

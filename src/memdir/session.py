@@ -27,7 +27,7 @@ from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
 from memdir.model.model import Reply, Request, SystemBlock, Usage
 from memdir.model.raw import FORMS, Content, Form, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
-from memdir.prompts.instructions import instruction_texts
+from memdir.prompts.instructions import instruction_texts, instructions_of
 from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
 from memdir.remember.catch_up import CatchUp
@@ -65,7 +65,8 @@ SWITCHED_OFF = "stopped, because memory was switched off"
 class Session:
     """One conversation. `async with` begins and closes it; without, the first turn that ends begins it, and `close`
     ends it; the first `prompt`, `context` or `recall` waits for the team's changes then, two seconds at most. A turn
-    that nothing was learned from by then is kept on disk, and learned when the next session starts."""
+    that nothing was learned from by then is kept on disk, and learned when the next session starts. `id` is what the
+    host called it, `dream_task` the last dream that began behind it."""
 
     def __init__(
         self,
@@ -158,6 +159,11 @@ class Session:
         except MemdirError as error:  # somebody put a link or a folder there: the turn goes on without
             self._memory.sink.emit(request_refused(what="index", reason=type(error).__name__))
             return ""
+
+    def instructions(self) -> str:
+        """What the project's instruction files say, CLAUDE.md and AGENTS.md with the files of the project that they
+        import, bounded: for the first user message, behind the index (H3)."""
+        return instructions_of(self._memory.layout)
 
     def prefetch(self, text: Content, *, form: Form | None = None, recent_tools: Sequence[str] = ()) -> Prefetch:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4). The message is
@@ -304,7 +310,7 @@ class Session:
         if turn.reply.tool_uses:
             return
         self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
-        if not turn.is_subagent and self._memory.places.keeps_docs:
+        if not turn.is_subagent and self.keeps_docs:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
             return
@@ -339,7 +345,7 @@ class Session:
         """Bring the magic docs that such a conversation read in this folder up to date, after its reply (M2)."""
         last = next((one for one in reversed(messages) if not one.is_meta), None)
         is_reply = last is not None and last.role == "assistant" and not last.tool_uses
-        if is_reply and self._memory.places.keeps_docs:
+        if is_reply and self.keeps_docs:
             await self.magic_docs.update(messages, folder=folder)
 
     async def dream_if_due(self) -> None:
@@ -382,6 +388,11 @@ class Session:
     def is_learning(self) -> bool:
         """Whether anything is kept of what is said now."""
         return self._is_on and self._is_learning
+
+    @property
+    def keeps_docs(self) -> bool:
+        """Whether magic docs that are read in it are kept up to date, by the settings as they are now (M2)."""
+        return self._memory.places.keeps_docs
 
     @cached_property
     def conversation(self) -> Conversation:

@@ -84,7 +84,8 @@ class Refusal:
 
 
 class Environment:
-    """What the process environment says, read once (docs/reference/settings.md)."""
+    """What the process environment says, read once (docs/reference/settings.md): `home` is memdir's, `keys` names the
+    keys that are there, `colour` is whether colours are wanted, None where it does not say."""
 
     def __init__(self, variables: Mapping[str, str], *, bare: bool = False) -> None:
         self.remote = _is_on(variables, "MEMDIR_REMOTE")

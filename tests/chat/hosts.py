@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from memdir import Environment, MemDir, open_memory
+from memdir.agent import Consent, Permission
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions
 from memdir.events import Event
-from memdir.guard.permissions import Answer, Permission
 from tests.conftest import Clock
 from tests.model.providers import Provider
 from tests.provider_server import KEY, ProviderServer, says
@@ -26,11 +26,11 @@ JOBS = ("[memdir job", "The person asks a question beside")
 class Person:
     """Answers what is asked, in this order, and then no; keeps what was asked and told."""
 
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[Consent] = field(default_factory=list)
     asked: list[Permission] = field(default_factory=list)
     told: list[ChatEvent] = field(default_factory=list)
 
-    async def answer(self, question: Permission) -> Answer:
+    async def answer(self, question: Permission) -> Consent:
         self.asked.append(question)
         return self.answers.pop(0) if self.answers else "no"
 

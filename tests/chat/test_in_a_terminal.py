@@ -267,7 +267,7 @@ async def test_what_is_typed_is_kept_for_another_time_unless_nothing_shall_be_le
     async with alive(project, no_learning=no_learning) as seen:
         seen.press("Which way is north?\r")
         await seen.shows("I found nothing there about that.")
-    assert os.path.exists(seen.chat.memory.layout.input_history) != no_learning
+    assert os.path.exists(Path(seen.chat.memory.environment.home, "chat-history")) != no_learning
 
 
 def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting) -> None:

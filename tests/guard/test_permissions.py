@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from memdir import open_memory
-from memdir.agent import Allow, Deny
+from memdir.agent import Allow, Consent, Deny, Permission, allowed_beforehand
 from memdir.agent.bash import why_no_bash
 from memdir.chat.host import ChatHost
-from memdir.guard.permissions import Answer, Permission
 from memdir.transcript import ToolUse
 from tests.chat.hosts import Person, host_of
 
@@ -212,8 +211,6 @@ def test_a_repository_cannot_allow_itself_anything(project: Path, tmp_path: Path
 
 
 def test_without_anybody_to_ask_only_what_was_allowed_beforehand_happens(project: Path) -> None:
-    from memdir.guard.permissions import allowed_beforehand
-
     memory = open_memory(project)
     nobody = ChatHost(memory)
     for call in (("Write", {"file_path": "a", "content": "x"}), ("Bash", {"command": "make"})):
@@ -246,7 +243,7 @@ async def test_what_needs_no_question_waits_for_none(project: Path) -> None:
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")
     person, asked, answered = Person(), asyncio.Event(), asyncio.Event()
 
-    async def slowly(question: Permission) -> Answer:
+    async def slowly(question: Permission) -> Consent:
         asked.set()
         await answered.wait()
         return "session"

@@ -270,7 +270,7 @@ PLACES = {
     "agent/tools/tool.py": "results of tools, shown",
     "chat/assembly.py": "the section and the context, from the session; the rest is our own word",
     "chat/host.py": "what the person typed, and results of tools, shown",
-    "chat/own_commands.py": "a command file, rendered, as no word of the person",
+    "subagents/own_commands.py": "a command file, rendered, as no word of the person",
     "chat/terminal.py": "what was pasted, rendered",
     "session.py": "the section, rendered",
     "subagents/agent_tool.py": "definition, index and task, rendered",

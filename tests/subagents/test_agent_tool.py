@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir import MemDir, open_memory
-from memdir.guard.permissions import allowed_beforehand
+from memdir.agent import allowed_beforehand
 from memdir.transcript.conversation import resume
 from tests.chat.hosts import Person, host_of, is_fork, opened
 from tests.conftest import Ran

@@ -40,7 +40,7 @@ def define(folder: Path, head: str, *, file: str = "reviewer.md", body: str = "Y
 
 def found(project: Path) -> Definitions:
     memory = open_memory(project)
-    return find_definitions(memory.layout, memory.places.environment)
+    return find_definitions(memory)
 
 
 def only(project: Path) -> AgentDefinition:
@@ -183,7 +183,7 @@ def test_with_memory_off_the_person_s_own_still_goes_first(project: Path, tmp_pa
     define(tmp_path / "home/agents", "name: reviewer", body="Mine.")
     define(project / ".memdir/agents", "name: reviewer", body="Theirs.")
     off = apart(open_memory(project))
-    definitions = find_definitions(off.layout, off.places.environment)
+    definitions = find_definitions(off)
     assert [one.prompt for one in definitions.agents.values()] == ["Mine."]
 
 
@@ -222,7 +222,7 @@ def test_a_home_that_is_claude_code_s_own_is_looked_through_once(project: Path, 
     define(tmp_path / "user-home/.claude/agents", "name: reviewer")
     environment = Environment({**os.environ, "MEMDIR_HOME": str(tmp_path / "user-home/.claude")})
     memory = open_memory(project, environment=environment)
-    definitions = find_definitions(memory.layout, memory.places.environment)
+    definitions = find_definitions(memory)
     assert list(definitions.agents) == ["reviewer"] and definitions.left_out == []
 
 

@@ -8,7 +8,6 @@ from memdir.agent.fork import ForkTools as ForkTools
 from memdir.agent.fork import Job as Job
 from memdir.agent.fork import run_fork as run_fork
 from memdir.agent.gate import Allow as Allow
-from memdir.agent.gate import AllowedCommands as AllowedCommands
 from memdir.agent.gate import Deny as Deny
 from memdir.agent.gate import allow_all as allow_all
 from memdir.agent.gate import memory_gate as memory_gate
@@ -25,6 +24,20 @@ from memdir.agent.tools.tool import memory_tools as memory_tools
 from memdir.agent.workspace import HostFiles as HostFiles
 from memdir.agent.workspace import Ruling as Ruling
 from memdir.agent.workspace import Workspace as Workspace
+from memdir.events import tell as tell
+from memdir.guard.permissions import Ask as Ask
+from memdir.guard.permissions import Consent as Consent
+from memdir.guard.permissions import Permission as Permission
+from memdir.guard.permissions import Permissions as Permissions
+from memdir.guard.permissions import allowed_beforehand as allowed_beforehand
+from memdir.guard.permissions import diff_of as diff_of
 from memdir.store.history import Origin as Origin
+from memdir.subagents.agent_tool import AgentTool as AgentTool
+from memdir.subagents.agent_tool import Lent as Lent
+from memdir.subagents.definitions import AgentDefinition as AgentDefinition
+from memdir.subagents.definitions import Definitions as Definitions
+from memdir.subagents.definitions import find_definitions as find_definitions
+from memdir.subagents.own_commands import OwnCommand as OwnCommand
+from memdir.subagents.own_commands import own_commands as own_commands
 
 __all__: list[str]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol
 
+from memdir.disk.append import append_bytes
 from memdir.disk.atomic import disk_error, write_project_file
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.safe_path import is_inside
@@ -151,6 +152,10 @@ class DiskFiles(Files):
     def write(self, path: str, data: bytes) -> None:
         """Put a file there, or its new content; its mode stays, a link to it stays a link."""
         write_project_file(os.path.realpath(path), data)
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add to the end of a file of the person's own; where there is none it is made, and only they can read it."""
+        append_bytes(path, data)
 
     def walk(self, folder: str) -> Iterator[str]:
         try:

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.agent.bash import why_no_bash
-from memdir.disk.atomic import keep_bytes
-from memdir.disk.plain_file import read_if_plain
-from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_inside
 from memdir.store.form import HOW_TO_DELETE
 from memdir.transcript.message import ToolUse
@@ -22,7 +19,6 @@ from memdir.transcript.message import ToolUse
 READING = frozenset(("Read", "Grep", "Glob"))
 WRITING = frozenset(("Write", "Edit"))
 FILE_TOOLS = WRITING | {"Read"}
-MAX_ALLOWED_BYTES = 1 << 20  # a few lines
 # A command or the name of a tool that would delete a file.
 _DELETING = re.compile(
     r"(?:^|[;&|]|\bgit |\bsudo )\s*(?:rm|unlink|rmdir|del|trash|shred)\s|^(?i:delete|remove|unlink|rm)"
@@ -118,23 +114,3 @@ def allow_all(call: ToolUse) -> Allow | Deny:
     """The gate of a host that asks its user itself."""
     del call
     return Allow()
-
-
-class AllowedCommands:
-    """The commands that a person lets an agent run in one project without being asked again, word for word; a file in
-    memdir's home, which is theirs to edit. Without a path nothing is allowed, and nothing can be."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __contains__(self, command: object) -> bool:
-        return command in self._commands()
-
-    def add(self, command: str) -> None:
-        if self.path and command not in self:
-            keep_bytes(self.path, f"{encode({'commands': [*self._commands(), command]})}\n".encode())
-
-    def _commands(self) -> list[str]:
-        found = decode(read_if_plain(self.path, MAX_ALLOWED_BYTES) or b"") if self.path else None
-        commands = found.get("commands") if isinstance(found, dict) else None
-        return [one for one in commands if isinstance(one, str)] if isinstance(commands, list) else []

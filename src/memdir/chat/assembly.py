@@ -10,9 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memdir.model import CachePolicy, Request, SystemBlock, ToolSpec
-from memdir.prompts.compose import load_prompt
-from memdir.prompts.instructions import instructions_of
+from memdir.model import CachePolicy, Request, SystemBlock, ToolSpec, load_prompt
 from memdir.transcript import Message, user
 
 if TYPE_CHECKING:
@@ -25,9 +23,9 @@ class Assembly:
 
     def __init__(self, memory: MemDir, session: Session, *, is_introduced: bool = False) -> None:
         self._memory, self._session = memory, session
-        conversations = Path(memory.places.environment.home, "projects").glob("*/*.jsonl")  # of this person
+        conversations = Path(memory.environment.home, "projects").glob("*/*.jsonl")  # of this person
         self._is_introduced = is_introduced or any(conversations)  # the built-in model says once what it is
-        self._fixed = load_prompt("chat/system.md", overrides=memory.layout.prompts).text
+        self._fixed = load_prompt("chat/system.md").text
         self._context: Message | None = None
 
     def forget(self) -> None:
@@ -54,8 +52,8 @@ class Assembly:
     def context(self) -> Message:
         """The first message: where the project lies, what the memory's index lists, what the project instructs (H3)."""
         if self._context is None:
-            folder = load_prompt("chat/folder.md").render(folder=self._memory.layout.work_tree).strip()
-            parts = (folder, self._session.context(), instructions_of(self._memory.layout))
+            folder = load_prompt("chat/folder.md").render(folder=self._memory.folder).strip()
+            parts = (folder, self._session.context(), self._session.instructions())
             self._context = user("\n\n".join(filter(None, parts)), message_id="context", is_meta=True)
         return self._context
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memdir.errors import MemdirError, UsageError
 
 if TYPE_CHECKING:
-    from memdir.memdir import MemDir
+    from memdir import MemDir
 
 
 class Chat:
@@ -76,7 +76,7 @@ class Chat:
 
 def model_settings(name: str) -> list[str]:
     """A model as settings for this call: a provider, a name, or both with a slash between them."""
-    from memdir.model.choose import DEFAULT_MODELS, family_of
+    from memdir.model import DEFAULT_MODELS, family_of
 
     provider, _, rest = name.partition("/")
     if provider in DEFAULT_MODELS:
@@ -91,11 +91,9 @@ def apart(memory: MemDir) -> MemDir:
     import shutil
     import tempfile
 
-    from memdir.memdir import MemDir
-
     home = tempfile.mkdtemp(prefix="memdir-chat-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    return MemDir(memory.places.over(home), source="chat")
+    return memory.over(home)
 
 
 def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> str:
@@ -104,6 +102,6 @@ def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> 
         return ""
     if not memory.settings.enabled:
         raise UsageError("without memory there is no conversation to go on with", remedy="Leave out one of the two")
-    from memdir.transcript.session_list import LATEST, find_session
+    from memdir.transcript import find_session
 
-    return find_session([one.ref for one in memory.sessions()], name or LATEST).id
+    return find_session([one.ref for one in memory.sessions()], name or "latest").id

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memdir.model.choose import DEFAULT_MODELS, offers
-from memdir.settings import settings_files
-from memdir.settings_file import put_setting
-from memdir.text.printable import one_line
+from memdir.model import DEFAULT_MODELS, offered_providers
+from memdir.transcript import one_line
 
 if TYPE_CHECKING:
-    from memdir.memdir import MemDir
+    from memdir import MemDir
 
 # Where servers of local models listen that speak OpenAI's API: Ollama, LM Studio, llama.cpp, vLLM.
 PORTS = (11434, 1234, 8080, 8000)
@@ -38,19 +36,11 @@ def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> list[ModelOffe
         return []
     found = [
         ModelOffer(f"{settings.model_name or DEFAULT_MODELS[name]} by {name}{how}", {"model.provider": name})
-        for name, how in offers(settings, memory.places.environment).items()
+        for name, how in offered_providers(settings, memory.environment).items()
     ]
     found += filter(None, map(_local, ports))
     own = "the built-in one, on this machine: it looks things up and is no LLM"
     return [ModelOffer(own, {"model.provider": "builtin"}), *found] if found else []
-
-
-def keep_choice(memory: MemDir, offer: ModelOffer) -> str:
-    """Write the choice into the person's own settings; gives the file."""
-    path = settings_files(memory.places.environment, memory.layout)["user"]
-    for name, value in offer.settings.items():
-        put_setting(path, name, value)
-    return path
 
 
 def _local(port: int) -> ModelOffer | None:

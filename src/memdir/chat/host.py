@@ -12,34 +12,32 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import (
     Abort,
     Aborted,
-    Allow,
-    AllowedCommands,
+    AgentTool,
+    Ask,
     CommandTool,
-    Deny,
+    Definitions,
     ForkTools,
     Job,
+    Lent,
+    Permissions,
     Tool,
     Toolbox,
     ToolContext,
+    allowed_beforehand,
+    find_definitions,
     memory_tools,
     run_agent,
     run_fork,
+    tell,
 )
 from memdir.chat.assembly import Assembly
 from memdir.errors import MemdirError, ModelError, UsageError
-from memdir.events import tell
-from memdir.guard.held import held_guards
-from memdir.guard.permissions import READING, Answer, Ask, Permission, Permissions, allowed_beforehand
-from memdir.model import RetryingModel, Usage
-from memdir.prompts.compose import load_prompt
-from memdir.subagents.agent_tool import TOOL, AgentTool, Lent
-from memdir.subagents.definitions import Definitions, find_definitions
+from memdir.model import RetryingModel, Usage, load_prompt
 from memdir.transcript import Message, assistant, user
 
 if TYPE_CHECKING:
@@ -47,8 +45,8 @@ if TYPE_CHECKING:
 
     from memdir import Compacted, MemDir, Prefetch, Session, Skipped
     from memdir.model import Model, Request
-    from memdir.transcript import Conversation, ToolUse
-    from memdir.types import AgentRun, DocUpdate, Gate
+    from memdir.transcript import Conversation
+    from memdir.types import AgentRun, DocUpdate
 
 MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, and the person says whether it goes on
 MAX_ASIDE_STEPS = 8  # of the answer to a side question
@@ -111,7 +109,7 @@ class ChatHost:
         self._ask, self._listen = ask, listen
         self._abort, self._aside = Abort(), Abort()  # of the turn; of questions beside it
         self._pieces: list[str] = []  # of the reply that is coming
-        self._asking = asyncio.Lock()  # one question at a time, whoever asks
+        self._allowed = set(self.options.allow)  # and what the person allows until the chat ends
         self._model: asyncio.Task[Model] | None = None
         self._closing: dict[str, asyncio.Task[None]] = {}  # conversations that were left, while they are learned from
         self._answered: Request | None = None
@@ -128,14 +126,19 @@ class ChatHost:
         self.session: Session = session
         self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
         self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
-        context = ToolContext(self.memory.layout.work_tree, self.session.files)
+        context = ToolContext(self.memory.folder, self.session.files)
+        given = [tool.spec.name for tool in self.options.tools]
         tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
         tools += [CommandTool(), *self.options.tools]
-        lent = Lent(self.memory, self.session, tuple(tools), self.model, self._gate_of, self._show, self._spend)
-        has_own = any(tool.spec.name == TOOL for tool in self.options.tools)  # a host that brings its own
-        found = Definitions() if has_own else find_definitions(self.memory.layout, self.memory.places.environment)
+        found = Definitions() if "Agent" in given else find_definitions(self.memory)  # or a host brings its own
+        self.gate = Permissions(
+            *(self.memory, self.session, context, self._ask, self._allowed),
+            free=frozenset(("Agent", *given)),
+            guest_of=found.guest_of,
+        )
+        lent = Lent(self.memory, self.session, tools, self.model, self.gate.of_agent, self._show, self._spend)
         self.agents = AgentTool(lent, found)
-        self.tools = Toolbox((*tools, self.agents) if self.agents.definitions.agents else tools, context)
+        self.tools = Toolbox((*tools, self.agents) if found.agents else tools, context)
         self._answered = None
 
     async def __aenter__(self) -> ChatHost:
@@ -299,7 +302,7 @@ class ChatHost:
     def _hint(self, content: str) -> None:
         """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
         thing."""
-        is_new = self.session.is_learning and not self._has_hinted and not self.memory.places.keeps_docs
+        is_new = self.session.is_learning and not self._has_hinted and not self.session.keeps_docs
         if is_new and _MAGIC_DOC.match(content):
             self._has_hinted = True
             self._emit("notice", text=MAGIC_DOC_HINT)
@@ -353,7 +356,7 @@ class ChatHost:
         parent = before if now.messages[: len(before.messages)] == before.messages else now
         told = load_prompt("chat/aside.md").render(question=question)
         job = Job(told, MAX_ASIDE_STEPS, typed=self.assembly.job(question))
-        hands = ForkTools(await self.model(), self.tools.forked(self.session.files), _reading_only(self.gate))
+        hands = ForkTools(await self.model(), self.tools.forked(self.session.files), self.gate.reading_only)
         report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=abort)
         self.usage += report.usage
         if report.run.ending != "aborted":
@@ -407,50 +410,6 @@ class ChatHost:
         self.assembly.forget()
         return is_on
 
-    # The gate
-
-    @cached_property
-    def _allowed(self) -> set[str]:
-        return set(self.options.allow)  # and what the person allows until the chat ends
-
-    @property
-    def gate(self) -> Permissions:
-        """Judges what the agent wants to do, as things stand now."""
-        memory, layout = self.memory, self.memory.layout
-        roots = [store.root for store in memory.stores.learning()]
-        readable = [layout.session_folder(self.session.id), layout.session(self.session.id)]
-        return self._permissions(roots, lambda: self.tools.context, self._ask, readable)
-
-    def _gate_of(self, agent: str, memories: Sequence[str], context: ToolContext) -> Permissions:
-        """The same for a sub-agent, whose memory lies elsewhere: the person is told who asks."""
-        ask = self._ask
-
-        async def asked(question: Permission) -> Answer:
-            return await ask(replace(question, title=f"{agent}: {question.title}")) if ask else "no"
-
-        return self._permissions(memories, lambda: context, asked if ask else None)
-
-    def _permissions(
-        self,
-        memories: Sequence[str],
-        context: Callable[[], ToolContext],
-        ask: Ask | None,
-        readable: Sequence[str] = (),
-    ) -> Permissions:
-        memory, layout, is_on = self.memory, self.memory.layout, self.session.is_on
-        why_not = "" if self.options.is_learning else "nothing is kept of this conversation (--no-learning)"
-        return Permissions(
-            *(layout.work_tree, memories, readable, context, ask),
-            AllowedCommands(layout.allowed if memory.settings.enabled else ""),
-            guards=lambda: held_guards(memory) if memory.settings.enabled else (),
-            free=frozenset(tool.spec.name for tool in (*self.options.tools, self.agents)),
-            guest_of=self.agents.guest_of,
-            keeps_nothing=why_not if is_on else "memory is off",
-            hidden=() if is_on else [memory.places.of(one).root for one in ("project", "user", *layout.agent_scopes())],
-            session=self._allowed,
-            in_turn=self._asking,
-        )
-
     # Telling
 
     def _on_saved(self, files: Sequence[str]) -> None:
@@ -466,14 +425,3 @@ class ChatHost:
 def new_session_id(now: float) -> str:
     """A name that no two chats share; its beginning tells it from others, its end tells the day."""
     return f"{secrets.token_hex(4)}-{datetime.fromtimestamp(now).astimezone():%Y%m%d}"
-
-
-def _reading_only(gate: Permissions) -> Gate:
-    """The gate of a side question: what may be read."""
-
-    async def judge(call: ToolUse) -> Allow | Deny:
-        if call.name not in READING:
-            return Deny(f"{call.name} is not available for a side question: only {', '.join(READING)} are")
-        return await gate(call)
-
-    return judge

@@ -16,8 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from memdir.text.printable import one_line, printable
-from memdir.text.words import counted
+from memdir.transcript import one_line, printable
 
 if TYPE_CHECKING:
     from memdir.types import DreamReport
@@ -70,8 +69,8 @@ class Screen:
     def dreamt(self, report: DreamReport) -> None:
         """What a dream changed, and what it asks."""
         count, asked = len({draft.key for draft in report.written}), len(report.questions)
-        told = f"{counted(count, 'file')} changed  (F4 diff · F5 undo)" if count else "nothing to change"
-        self.notice(f"Dreamt: {told}" + (f"  {counted(asked, 'question')}: /review" if asked else ""), style="green")
+        told = f"{_counted(count, 'file')} changed  (F4 diff · F5 undo)" if count else "nothing to change"
+        self.notice(f"Dreamt: {told}" + (f"  {_counted(asked, 'question')}: /review" if asked else ""), style="green")
 
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
@@ -156,6 +155,10 @@ class Screen:
 def _indented(text: str, style: str) -> Padding:
     """A line of somebody's below one of ours: wherever it wraps, none of it stands where ours begin."""
     return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _names(files: Sequence[str]) -> str:

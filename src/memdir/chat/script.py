@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from memdir.chat.command import session_of
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd
 from memdir.errors import UsageError
-from memdir.text.printable import printable
+from memdir.transcript import printable
 
 if TYPE_CHECKING:
-    from memdir.memdir import MemDir
+    from memdir import MemDir
 
 MAX_INPUT_BYTES = 10 << 20  # of standard input: more than any window takes
 

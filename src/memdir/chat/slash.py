@@ -10,11 +10,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal
 
-from memdir.agent import BackgroundTask, DiskFiles
+from memdir.agent import BackgroundTask, DiskFiles, OwnCommand, diff_of, own_commands
 from memdir.chat.command import session_of
-from memdir.chat.own_commands import OwnCommand, own_commands
 from memdir.errors import MemdirError, MemoryNotFound
-from memdir.guard.permissions import diff_of
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
@@ -252,7 +250,7 @@ class Slash:
 
         if not words[-1]:
             raise MemdirError(f"what to {words[0]} is missing", remedy="/help shows what each command takes")
-        places = ("--project", self._memory.layout.work_tree, "--home", self._memory.places.environment.home)
+        places = ("--project", self._memory.folder, "--home", self._memory.environment.home)
         program = (sys.executable, "-m", "memdir.cli.entry", *words, *places)
         await run_in_terminal(lambda: subprocess.run(program, check=False), in_executor=True)
 

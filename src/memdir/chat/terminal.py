@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import functools
 import importlib
+import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -29,18 +30,18 @@ from prompt_toolkit.styles import Style
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
 from memdir.errors import MemdirError
-from memdir.text.printable import printable
+from memdir.transcript import printable
 
 if TYPE_CHECKING:
-    from memdir.agent import BackgroundTask
+    from memdir import MemDir
+    from memdir.agent import BackgroundTask, Consent, Permission
     from memdir.chat.host import ChatEvent, ChatHost
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
-    from memdir.guard.permissions import Answer, Permission
-    from memdir.memdir import MemDir
     from memdir.transcript import Message
 
 Result = TypeVar("Result")
+INPUT_HISTORY = "chat-history"  # what was typed, in memdir's home
 LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
 CHOICE_INDENT = 5  # of what is chosen by a digit: what stands before it
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
@@ -53,7 +54,7 @@ TICK_SECONDS = 0.5
 AFTER_PROMPT_SECONDS = 0.05  # what was typed meanwhile is shown first
 _GREY = "noreverse fg:ansibrightblack"
 _STYLE = Style.from_dict({"bottom-toolbar": _GREY, "live": _GREY, "ask": "bold"})
-_ANSWERS: dict[Answer, str] = {
+_ANSWERS: dict[Consent, str] = {
     "once": "yes, once",
     "session": "yes, for this session",
     "always": "always for this command",
@@ -96,13 +97,14 @@ class ChatTerminal:
 
     def _prompt_session(self) -> PromptSession[str]:
         memory, is_kept = self.memory, self.memory.settings.enabled and not self.options.no_learning
-        history: History = InputHistory(memory.layout.input_history) if is_kept else InMemoryHistory()
+        typed = os.path.join(memory.environment.home, INPUT_HISTORY)
+        history: History = InputHistory(typed) if is_kept else InMemoryHistory()
         session: PromptSession[str] = PromptSession(
             self._message,
             multiline=True,
             prompt_continuation="  ",
             history=history,
-            completer=TypingHelp(memory.layout.work_tree, self._command_names, self._memory_names),
+            completer=TypingHelp(memory.folder, self._command_names, self._memory_names),
             complete_while_typing=Condition(lambda: session.default_buffer.text.startswith("/")),
             bottom_toolbar=self._footer,
             key_bindings=self._keys(),
@@ -155,10 +157,8 @@ class ChatTerminal:
         if isinstance(error, MemdirError) and self._is_ready:
             self.screen.failed(error.message, error.remedy, "")
         elif error is not None:
-            from memdir.process import keep_crash
-
-            is_ours = isinstance(error, MemdirError)
-            print(f"memdir: {error}" if is_ours else f"memdir: something went wrong inside. {keep_crash(error)}")
+            inside = "" if isinstance(error, MemdirError) else self.memory.keep_crash(error)
+            print(f"memdir: something went wrong inside. {inside}" if inside else f"memdir: {error}")
             if not self._is_ready:
                 self.leave()
 
@@ -171,7 +171,7 @@ class ChatTerminal:
         from memdir.chat.screen import Screen
         from memdir.chat.slash import Slash
 
-        self.screen = Screen(self._print, is_coloured=self.memory.places.environment.colour is not False)
+        self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
         await self._choose_model()
         options = self.options
         session_id = await asyncio.to_thread(session_of, self.memory, options.resume, is_latest=options.latest)
@@ -195,7 +195,7 @@ class ChatTerminal:
             await self.host.model()
 
     async def _choose_model(self) -> None:
-        from memdir.chat.first_run import keep_choice, model_offers
+        from memdir.chat.first_run import model_offers
 
         is_on = self.memory.settings.enabled  # without memory there is no home to keep a choice in (S5)
         if not is_on or not (found := await asyncio.to_thread(model_offers, self.memory)):
@@ -204,7 +204,7 @@ class ChatTerminal:
         at = await self.choose(asked, [one.told for one in found])
         if at is None:
             return  # asked again another time; until then the built-in model answers
-        path = await asyncio.to_thread(keep_choice, self.memory, found[at])
+        path = await asyncio.to_thread(self.memory.keep_settings, found[at].settings)
         self.memory = self._reopen()
         self.screen.notice(f"Kept in {path}; `memdir config set model.provider …` changes it.")
 
@@ -266,7 +266,7 @@ class ChatTerminal:
 
     async def say(self, text: str, about: Sequence[Message] = ()) -> None:
         """One turn with the model; large pastes stand behind the words as what they are."""
-        from memdir.prompts.compose import load_prompt
+        from memdir.model import load_prompt
         from memdir.transcript import user
 
         pasted, prompt = [one for one in self._pastes.items() if one[0] in text], load_prompt("chat/pasted.md")
@@ -372,7 +372,7 @@ class ChatTerminal:
                     buffer.document = document
                 self._redraw()
 
-    async def ask(self, question: Permission) -> Answer:
+    async def ask(self, question: Permission) -> Consent:
         """A permission: what is to be done stands in the scrollback, whole, before it is asked."""
         self._finish_block()
         self.screen.notice(question.title, style="bold yellow")

@@ -53,11 +53,11 @@ class InputHistory(FileHistory):
     """What was typed before, in a file that only its owner reads."""
 
     def store_string(self, string: str) -> None:
-        from memdir.disk.append import append_bytes
+        from memdir.agent import DiskFiles
         from memdir.errors import MemdirError
 
         lines = "".join(f"+{line}\n" for line in string.split("\n"))
         try:
-            append_bytes(str(self.filename), f"\n{lines}".encode("utf-8", "replace"))
+            DiskFiles().append(str(self.filename), f"\n{lines}".encode("utf-8", "replace"))
         except MemdirError:
             return  # a disk that refuses costs the history only

@@ -182,7 +182,7 @@ class Context:
             if ":" in (scope := str(getattr(self._options, "scope", ""))):
                 from memdir.subagents.definitions import doubt_about
 
-                if doubt := doubt_about(scope, self._memory.layout, self.environment):
+                if doubt := doubt_about(scope, self._memory):
                     self.note(doubt)
         return self._memory
 
@@ -358,12 +358,10 @@ def _is_left_waiting(place: Place) -> bool:
 def _ask_which_model(context: Context) -> None:
     """Ask a person, once, which model may serve: a key in the environment is an offer, never a choice. The answer is
     kept in their own settings; nothing is asked where only the built-in model is at hand."""
-    from memdir.model.choose import DEFAULT_MODELS, offers
-    from memdir.settings import settings_files
-    from memdir.settings_file import put_setting
+    from memdir.model.choose import DEFAULT_MODELS, offered_providers
 
     memory, terminal = context.memory, context.terminal
-    offered = offers(memory.settings, memory.places.environment)
+    offered = offered_providers(memory.settings, memory.environment)
     if not offered:
         return
     choices = ["builtin", *offered]
@@ -380,8 +378,7 @@ def _ask_which_model(context: Context) -> None:
             answer = choices[int(answer) - 1]
         else:
             answer = context.answer(f"A number from 1 to {len(choices)}, or Ctrl-C: ") or "1"
-    path = settings_files(memory.places.environment, memory.layout)["user"]
-    put_setting(path, "model.provider", answer)
+    path = memory.keep_settings({"model.provider": answer})
     context.note(f"model.provider is {answer} in {path}; `memdir config set model.provider …` changes it")
     context.reopened()
 

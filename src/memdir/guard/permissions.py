@@ -17,17 +17,25 @@ import shlex
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from memdir.agent import Allow, AllowedCommands, Deny, ToolContext, change_of, surely_reads
+from memdir.agent import Allow, Deny, ToolContext, change_of, surely_reads
+from memdir.disk.atomic import keep_bytes
+from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_inside
 from memdir.errors import UsageError
-from memdir.guard.held import HeldGuard, breached
+from memdir.guard.held import HeldGuard, breached, held_guards
 from memdir.guard.tool_call import ToolCall
 from memdir.text.printable import one_line
 from memdir.transcript import ToolUse
 
-Answer = Literal["once", "session", "always", "no"]
+if TYPE_CHECKING:
+    from memdir.memdir import MemDir
+    from memdir.session import Session
+
+Consent = Literal["once", "session", "always", "no"]
+MAX_ALLOWED_BYTES = 1 << 20  # of the commands that may always run: a few lines
 MAX_DIFF_LINES = 400  # of one question: more than a person reads before a yes
 MAX_GLOBBED = 2_000  # names that a pattern may stand for, each looked at
 # Commands that look through folders, and the options with which they follow the links in them.
@@ -49,35 +57,69 @@ class Permission:
     use: ToolUse  # the call that waits for the answer
     title: str  # what it would do, in a line
     detail: str = ""  # the diff or the command
-    choices: tuple[Answer, ...] = ("once", "session", "no")
+    choices: tuple[Consent, ...] = ("once", "session", "no")  # whatever else is answered means no
     rule: str = ""  # the guard that it goes against, in the person's own words
 
     @property
     def is_diff(self) -> bool:
+        """Whether the detail is a diff."""
         return self.use.name in WRITING
 
 
-Ask = Callable[[Permission], Awaitable[Answer]]
-Guest = tuple[str, str, str]  # what a call would start that came with the project: a key, the question, all of it shown
+Ask = Callable[[Permission], Awaitable[Consent]]
+
+
+class AllowedCommands:
+    """The commands that a person lets an agent run in one project without being asked again, word for word; a file in
+    memdir's home, which is theirs to edit. Without a path nothing is allowed, and nothing can be."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __contains__(self, command: object) -> bool:
+        return command in self._commands()
+
+    def add(self, command: str) -> None:
+        if self.path and command not in self:
+            keep_bytes(self.path, f"{encode({'commands': [*self._commands(), command]})}\n".encode())
+
+    def _commands(self) -> list[str]:
+        found = decode(read_if_plain(self.path, MAX_ALLOWED_BYTES) or b"") if self.path else None
+        commands = found.get("commands") if isinstance(found, dict) else None
+        return [one for one in commands if isinstance(one, str)] if isinstance(commands, list) else []
 
 
 @dataclass
 class Permissions:
-    """The gate of a chat. Anything that it does not know is asked about, and without anybody to ask it is refused."""
+    """The gate of a conversation: reading in the project, commands that surely only read, and memories are free, guards
+    hold, and the person is asked about all else; without anybody to ask it is refused. `allowed` is what
+    `allowed_beforehand` gives, and what they allow until it ends; `free` names tools that ask by themselves; `guest_of`
+    tells what a call of these would start that came with the project: a key, the question, all of it shown."""
 
-    root: str  # the project's folder
-    memories: Sequence[str]  # folders of memories, which are the agent's to read and to write
-    readable: Sequence[str]  # what else of memdir's own it may read: its notes, its transcripts
-    context: Callable[[], ToolContext]
-    ask: Ask | None
-    always: AllowedCommands
-    guards: Callable[[], Sequence[HeldGuard]] = tuple
-    free: frozenset[str] = frozenset()  # tools of the host that ask by themselves
-    guest_of: Callable[[ToolUse], Guest | None] = lambda _: None  # of a call of these
-    keeps_nothing: str = ""  # why no memory may be written, if so
-    hidden: Sequence[str] = ()  # folders of memories that are not even read: memory is off (S5)
-    session: set[str] = field(default_factory=set)
+    memory: MemDir
+    session: Session
+    context: ToolContext  # of the tools whose calls are judged
+    ask: Ask | None = None
+    allowed: set[str] = field(default_factory=set)
+    free: frozenset[str] = frozenset()
+    guest_of: Callable[[ToolUse], tuple[str, str, str] | None] = lambda _: None
+    memories: Sequence[str] | None = None  # folders that a sub-agent keeps its own in, instead of the conversation's
     in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def of_agent(self, name: str, memories: Sequence[str], context: ToolContext) -> Permissions:
+        """The same for a sub-agent, whose memory lies elsewhere: the person is told who asks."""
+        ask = self.ask
+
+        async def asked(question: Permission) -> Consent:
+            return await ask(replace(question, title=f"{name}: {question.title}")) if ask else "no"
+
+        return replace(self, memories=memories, context=context, ask=asked if ask else None)
+
+    async def reading_only(self, call: ToolUse) -> Allow | Deny:
+        """The same for a side question: what may be read, and nothing else."""
+        if call.name not in READING:
+            return Deny(f"{call.name} is not available for a side question: only {', '.join(READING)} are")
+        return await self(call)
 
     async def __call__(self, call: ToolUse) -> Allow | Deny:
         rule = self._breached(call)
@@ -92,6 +134,33 @@ class Permissions:
                 verdict = Permission(call, f"Use {call.name}", str(dict(call.input)))
             return await self._asked(verdict, rule) if isinstance(verdict, Permission) else verdict
 
+    # How things stand now: memory may have been switched off meanwhile, and a store may have followed its project.
+
+    @property
+    def _root(self) -> str:
+        return self.memory.layout.work_tree
+
+    @property
+    def _own(self) -> Sequence[str]:
+        """Folders of memories, which are the agent's to read and to write."""
+        return [store.root for store in self.memory.stores.learning()] if self.memories is None else self.memories
+
+    @property
+    def _notes(self) -> Sequence[str]:
+        """What else of memdir's own the conversation may read: its notes, its transcript."""
+        layout, name = self.memory.layout, self.session.id
+        return (layout.session_folder(name), layout.session(name)) if self.memories is None else ()
+
+    @property
+    def _hidden(self) -> Sequence[str]:
+        """Folders of memories that are not even read: memory is off (S5)."""
+        scopes = () if self.session.is_on else ("project", "user", *self.memory.layout.agent_scopes())
+        return [self.memory.places.of(one).root for one in scopes]
+
+    @property
+    def _always(self) -> AllowedCommands:
+        return AllowedCommands(self.memory.layout.allowed if self.memory.settings.enabled else "")
+
     def _judge(self, call: ToolUse) -> Allow | Deny | Permission:
         if self._is_hidden(call):
             return Deny("memory is off in this conversation, and its files are not read")
@@ -103,38 +172,39 @@ class Permissions:
             return self._judge_command(call)
         if call.name in self.free:
             guest = self.guest_of(call)
-            return Permission(call, *guest[1:]) if guest and not {"agents", guest[0]} & self.session else Allow()
+            return Permission(call, *guest[1:]) if guest and not {"agents", guest[0]} & self.allowed else Allow()
         return Permission(call, f"Use {call.name}", str(dict(call.input)), ("once", "no"))
 
     def _is_hidden(self, call: ToolUse) -> bool:
         command = str(call.input.get("command", "")) if call.name == "Bash" else ""
-        is_read = call.name in READING and any(_is_below(self._path(call), root) for root in self.hidden)
-        return is_read or any(root in command for root in self.hidden)
+        is_read = call.name in READING and any(_is_below(self._path(call), root) for root in self._hidden)
+        return is_read or any(root in command for root in self._hidden)
 
     def _judge_reading(self, call: ToolUse) -> Allow | Permission:
         path = self._path(call)
-        if any(_is_below(path, root) for root in (self.root, *self.memories, *self.readable)):
+        if any(_is_below(path, root) for root in (self._root, *self._own, *self._notes)):
             return Allow()
         real = os.path.realpath(path)
         link = f"by a link: {path}" if real != os.path.abspath(path) else ""
         question = Permission(call, f"{call.name} outside the project: {real}", link)
-        return Allow() if f"read {real}" in self.session else question
+        return Allow() if f"read {real}" in self.allowed else question
 
     def _judge_writing(self, call: ToolUse) -> Allow | Deny | Permission:
         path = self._path(call)
         if "\0" in path:
             return Deny("file_path is no path")
-        if any(_is_below(path, root) for root in self.memories):
-            return Deny(self.keeps_nothing) if self.keeps_nothing else Allow()
-        change = change_of(call, self.context())
+        if any(_is_below(path, root) for root in self._own):
+            why = "nothing is kept of this conversation" if self.session.is_on else "memory is off"
+            return Allow() if self.session.is_learning else Deny(why)
+        change = change_of(call, self.context)
         if change.fault:  # and never an unasked yes: what is at fault now may be none when the tool runs
             return Deny(change.fault)
-        if not _is_below(path, self.root):
+        if not _is_below(path, self._root):
             detail = diff_of(path, change.before, change.after)
             return Permission(call, f"{call.name} outside the project: {path}", detail, ("once", "no"))
-        shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self.root))
+        shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
         is_apart = any(part.casefold() in _APART for part in shown.split(os.sep))
-        if "edits" in self.session and not is_apart:
+        if "edits" in self.allowed and not is_apart:
             return Allow()
         verb = "Create" if change.before is None else "Change"
         question = Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after))
@@ -142,10 +212,10 @@ class Permissions:
 
     def _judge_command(self, call: ToolUse) -> Allow | Permission:
         command = str(call.input.get("command", ""))
-        known = "commands" in self.session or f"run {command}" in self.session or command in self.always
-        if known or (surely_reads(command, cwd=self.root) and self._stays_inside(command)):
+        known = "commands" in self.allowed or f"run {command}" in self.allowed or command in self._always
+        if known or (surely_reads(command, cwd=self._root) and self._stays_inside(command)):
             return Allow()
-        choices: tuple[Answer, ...] = ("once", "session", "always", "no")
+        choices: tuple[Consent, ...] = ("once", "session", "always", "no")
         return Permission(call, "Run a command", command, choices)
 
     def _stays_inside(self, command: str) -> bool:
@@ -163,12 +233,12 @@ class Permissions:
             return bool(re.search(r"/|\.\.|~", word.partition("=")[0]))
         if word.startswith("~") or re.search(r"\{.*(?:,|\.\.)", word):
             return True
-        place = os.path.join(self.root, word)
+        place = os.path.join(self._root, word)
         found = [place]
         if re.search(r"[*?\[]", word):
-            pattern = os.path.join(glob.escape(self.root), word)
+            pattern = os.path.join(glob.escape(self._root), word)
             found += itertools.islice(glob.iglob(pattern, include_hidden=True), MAX_GLOBBED)
-        return len(found) > MAX_GLOBBED or not all(_is_below(one, self.root) for one in found)
+        return len(found) > MAX_GLOBBED or not all(_is_below(one, self._root) for one in found)
 
     async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
         if self.ask is None:
@@ -180,9 +250,9 @@ class Permissions:
         if answer not in question.choices or answer == "no":
             return Deny(DECLINED)
         if answer == "session":
-            self.session.add(self._key(question.use))
+            self.allowed.add(self._key(question.use))
         elif answer == "always":
-            self.always.add(str(question.use.input.get("command", "")))
+            self._always.add(str(question.use.input.get("command", "")))
         return Allow()
 
     def _key(self, use: ToolUse) -> str:
@@ -209,11 +279,11 @@ class Permissions:
         named = str(call.input.get(name) or default)
         pattern = str(call.input.get("pattern", "")) if call.name == "Glob" else ""
         fixed = re.split(r"[*?\[{]", pattern)[0] if pattern.startswith("/") else ""
-        return os.path.join(self.root, os.path.dirname(fixed) if fixed else named)
+        return os.path.join(self._root, os.path.dirname(fixed) if fixed else named)
 
     def _breached(self, call: ToolUse) -> HeldGuard | None:
-        guards = self.guards()
-        found = breached(guards, ToolCall(call.name, dict(call.input), root=self.root)) if guards else ()
+        guards = held_guards(self.memory) if self.memory.settings.enabled else ()
+        found = breached(guards, ToolCall(call.name, dict(call.input), root=self._root)) if guards else ()
         return found[0] if found else None
 
 

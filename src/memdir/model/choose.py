@@ -30,7 +30,7 @@ def name_of_model(model: Model) -> str:
     return str(getattr(inner, "name", "") or type(inner).__name__)
 
 
-def offers(settings: Settings, environment: Environment) -> dict[str, str]:
+def offered_providers(settings: Settings, environment: Environment) -> dict[str, str]:
     """The providers that a person could choose as things are, besides the built-in model, and how each is reached."""
     where = f" at {settings.model_base_url}" if settings.model_base_url else ""
     found = {key.partition("_")[0].lower(): f"{where} with the key in {key}" for key in environment.keys}

@@ -40,11 +40,11 @@ class Prompt:
     def __init__(self, name: str, text: str, variables: frozenset[str], offered: frozenset[str]) -> None:
         import hashlib
 
-        self.name = name
-        self.text = text
-        self.variables = variables
+        self.name = name  # or the path of a host's own
+        self.text = text  # before anything is filled in
+        self.variables = variables  # those that it has
         self._offered = offered  # a version of the user's, or one without the index, need not use them all
-        self.hash = hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]
+        self.hash: str = hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]  # tells one version from another
 
     def render(self, **values: str) -> str:
         """The text with every variable filled in; the values are not searched for variables again."""
@@ -80,9 +80,9 @@ def _stands_alone(match: re.Match[str]) -> bool:
 def load_prompt(
     name: str, *, overrides: str = "", own: str = "", has_index: bool = True, is_log: bool = False
 ) -> Prompt:
-    """Read a prompt by its name below the prompts folder; `overrides` is the folder of the user's own versions.
-
-    `own` is the user's version of this one where it has a place of its own (N5).
+    """Read a prompt by its name among memdir's own, or a host's by its full path; `overrides` is the folder of the
+    user's own versions, `own` their version of this one where it has a place of its own (N5). Without an index, and
+    where a daily log is kept, other parts stand in it.
     """
     source = _source(name, overrides, own)
     instead = {**({} if has_index else WITHOUT_INDEX), **(AS_LOG if is_log else {})}

@@ -1,1 +1,1 @@
-"""Sub-agents of a chat: their definitions, how one runs, what each remembers, and snapshots of that (A1-A3)."""
+"""What files define for an agent: sub-agents, how one runs, what it remembers, snapshots of that (A1-A3); commands."""

@@ -19,16 +19,15 @@ from memdir.agent import Abort, Allow, Deny, Outcome, Tool, Toolbox, ToolContext
 from memdir.agent.gate import FILE_TOOLS, WRITING
 from memdir.agent.tools.tool import shortened, tool_spec
 from memdir.disk.safe_path import is_inside
-from memdir.errors import MemdirError, MemoryNotFound
+from memdir.errors import MemdirError
 from memdir.model import CachePolicy, Reply, Request, SystemBlock, Usage
 from memdir.model.failures import ask
 from memdir.model.job import ChatJob
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted, shown_line
-from memdir.prompts.instructions import instructions_of
 from memdir.settings import provider_of
 from memdir.subagents.agent_memory import AgentMemory
-from memdir.subagents.definitions import AgentDefinition, Definitions, model_of
+from memdir.subagents.definitions import TOOL, AgentDefinition, Definitions, model_of
 from memdir.transcript import Conversation, Message, ToolUse, user
 from memdir.types import AgentRun, Gate, Json
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from memdir.model import Model, ToolSpec
     from memdir.session import Session
 
-TOOL = "Agent"
 MAX_STEPS = 100  # replies of one run
 MAX_ANSWER = 20_000  # characters of a result: about 5,000 tokens
 MAX_LISTED = 20_000  # characters of all descriptions, which stand in every request
@@ -48,13 +46,13 @@ MAX_QUOTED = 200  # characters of what a project's definition says of itself, be
 class Lent:
     """What a conversation lends its sub-agents."""
 
-    memory: MemDir
-    session: Session
-    tools: Sequence[Tool]
-    model: Callable[[], Awaitable[Model]]
+    memory: MemDir  # of the project
+    session: Session  # the conversation that they work for
+    tools: Sequence[Tool]  # that it has; each may use what its definition says
+    model: Callable[[], Awaitable[Model]]  # who answers
     gate: Callable[[str, Sequence[str], ToolContext], Gate]  # for one by this name, whose memory lies in these folders
-    tell: Callable[[str, str, Message], None]  # name, id of the run and each message that it adds
-    spend: Callable[[Usage], None]
+    tell: Callable[[str, str, Message], None] = lambda *_: None  # name, id of the run and each message that it adds
+    spend: Callable[[Usage], None] = lambda _: None  # told what each reply cost
 
 
 class AgentTool:
@@ -72,20 +70,6 @@ class AgentTool:
             room -= len(lines[-1])
         told = load_prompt("subagent/tool.md").render(agents="\n".join(lines)).strip()
         return replace(tool_spec(TOOL), description=told)
-
-    def guest_of(self, call: ToolUse) -> tuple[str, str, str] | None:
-        """What a call would start, where that came with the project: what a yes is about, the question to the person,
-        all of it shown. None where a person wrote it."""
-        try:
-            one = self.definitions.find(str(call.input.get("agent", ""))) if call.name == TOOL else None
-        except MemoryNotFound:
-            return None
-        if one is None or one.whose != "project":
-            return None
-        path = os.path.relpath(one.path, self._lent.memory.layout.work_tree)
-        tools = "all that this conversation has" if one.tools is None else ", ".join(one.tools) or "none"
-        detail = f"{path}\nYou did not write it. It may use: {tools}. It is told:\n\n{one.prompt}"
-        return f"agent {one.digest}", f"Start the sub-agent {one.name}, which came with the project", detail
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         """The sub-agent's last words. What fails is a failed result: the conversation goes on."""
@@ -195,7 +179,7 @@ class _SubRun:
         parts = [load_prompt("chat/folder.md").render(folder=memory.layout.work_tree).strip()]
         if one.whose == "project":
             parts.append(load_prompt("subagent/came_with.md").render(name=one.name, text=quoted(one.prompt)).strip())
-        parts += [self._memory.context() if self._memory else "", instructions_of(memory.layout)]
+        parts += [self._memory.context() if self._memory else "", self._lent.session.instructions()]
         day = f"{datetime.fromtimestamp(memory.clock()).astimezone():%A, %Y-%m-%d}"
         told = user(load_prompt("subagent/task.md").render(task=task).strip())
         return [

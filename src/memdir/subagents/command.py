@@ -29,7 +29,7 @@ class ListAgents:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory: MemDir = context.at_hand()
-        found = find_definitions(memory.layout, memory.places.environment)
+        found = find_definitions(memory)
         if options.json:
             agents = [_plain(one, memory) for one in found.agents.values()]
             told = [{"path": path, "reason": reason} for path, reason in found.left_out]
@@ -65,7 +65,7 @@ class ShowAgent:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         memory: MemDir = context.at_hand()
-        one = find_definitions(memory.layout, memory.places.environment).find(options.agent)
+        one = find_definitions(memory).find(options.agent)
         told = _plain(one, memory)
         if options.json:
             return int(context.print_json({"agent": {**told, "prompt": one.prompt}}))
@@ -175,7 +175,7 @@ class TakeUpSnapshot(TakeSnapshot):
 def _remembering(options: argparse.Namespace, context: Any) -> tuple[MemDir, MemoryStore]:
     """The memory of a sub-agent that has one."""
     memory: MemDir = context.start()
-    one = find_definitions(memory.layout, memory.places.environment).find(options.agent)
+    one = find_definitions(memory).find(options.agent)
     if not one.memory:
         raise UsageError(f"{one.name} has no memory", remedy=f"Write `memory: local` into the head of {one.path}")
     return memory, memory.stores.of(one.scope)

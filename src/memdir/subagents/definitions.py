@@ -24,8 +24,9 @@ from memdir.store.frontmatter import find_block, newline_of, read_fields
 from memdir.text.printable import one_line, printable
 
 if TYPE_CHECKING:
-    from memdir.layout import AgentScope, Layout
-    from memdir.settings import Environment
+    from memdir.layout import AgentScope
+    from memdir.memdir import MemDir
+    from memdir.transcript import ToolUse
 
 MAX_BYTES = 100_000  # of one file: about 25,000 tokens
 MAX_PROJECT_BYTES = 16_000  # of one that came with a project: a person reads it whole before it runs
@@ -35,7 +36,8 @@ MAX_DEPTH = 3  # folders in folders
 MAX_NAME = 64  # characters; a name stands in every request
 MAX_DESCRIPTION = 1_000
 FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
-NESTING = ("Agent", "Task")  # what would start sub-agents of a sub-agent
+TOOL = "Agent"  # starts one
+NESTING = (TOOL, "Task")  # what would start sub-agents of a sub-agent
 Whose = Literal["user", "project"]
 Kind = Literal["memdir", "claude"]
 
@@ -52,16 +54,16 @@ _ALIASES = ("inherit", "sonnet", "opus", "haiku", "")  # Claude Code's words for
 class AgentDefinition:
     """One sub-agent: what it is for, what it may use, where it remembers, and the file that says so."""
 
-    name: str
+    name: str  # what a model calls it by
     description: str  # one line: when to use it
     prompt: str  # what it is told
-    path: str
-    whose: Whose  # the person's own, or came with the project
-    kind: Kind  # in whose folder it lies
+    path: str  # of the file
+    whose: Literal["user", "project"]  # the person's own, or came with the project
+    kind: Literal["memdir", "claude"]  # in whose folder it lies
     tools: tuple[str, ...] | None = None  # None: all that the conversation has
-    denied: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()  # tools that it may not use, whatever it may
     model: str = ""  # empty: that of the conversation
-    memory: AgentScope | None = None
+    memory: Literal["user", "project", "local"] | None = None  # where it remembers; None: nowhere
     remarks: tuple[str, ...] = ()  # what of the file does not hold here, and why
 
     @property
@@ -92,6 +94,7 @@ class Definitions:
 
     agents: dict[str, AgentDefinition] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
+    root: str = ""  # the project's folder
 
     def find(self, name: str) -> AgentDefinition:
         """One by its name, however it is capitalised; MemoryNotFound where there is none."""
@@ -101,6 +104,20 @@ class Definitions:
             there = ", ".join(self.agents) or "none: docs/how-to/subagents.md shows how to define one"
             raise MemoryNotFound(f"there is no sub-agent {one_line(name)[:MAX_NAME]!r}", remedy=f"There is {there}")
         return found
+
+    def guest_of(self, call: ToolUse) -> tuple[str, str, str] | None:
+        """What a call of the tool `Agent` would start, where that came with the project: what a yes is about, the
+        question to the person, all of it shown. None where a person wrote it."""
+        try:
+            one = self.find(str(call.input.get("agent", ""))) if call.name == TOOL else None
+        except MemoryNotFound:
+            return None
+        if one is None or one.whose != "project":
+            return None
+        path = os.path.relpath(one.path, self.root)
+        tools = "all that this conversation has" if one.tools is None else ", ".join(one.tools) or "none"
+        detail = f"{path}\nYou did not write it. It may use: {tools}. It is told:\n\n{one.prompt}"
+        return f"agent {one.digest}", f"Start the sub-agent {one.name}, which came with the project", detail
 
     def take(self, found: AgentDefinition) -> None:
         """Let it be used, unless one before it has the name, or the folder of memories that belongs to the name."""
@@ -114,10 +131,10 @@ class Definitions:
             self.left_out.append((found.path, f"{why} ({before.path})"))
 
 
-def doubt_about(scope: str, layout: Layout, environment: Environment) -> str:
+def doubt_about(scope: str, memory: MemDir) -> str:
     """A word on the scope of a sub-agent that there is not, or that remembers elsewhere: nobody would read what is kept
     there. Empty for one that is there."""
-    agents = find_definitions(layout, environment).agents
+    agents = find_definitions(memory).agents
     name = scope.partition(":")[2]
     if any(one.scope == scope for one in agents.values()):
         return ""
@@ -128,9 +145,10 @@ def doubt_about(scope: str, layout: Layout, environment: Environment) -> str:
     return f"there is no sub-agent {one_line(name)[:MAX_NAME]!r} here{hint}"
 
 
-def find_definitions(layout: Layout, environment: Environment) -> Definitions:
+def find_definitions(memory: MemDir) -> Definitions:
     """Every definition that holds here; the person's own go before the project's, ours before Claude Code's."""
-    found = Definitions()
+    layout, environment = memory.layout, memory.environment
+    found = Definitions(root=layout.work_tree)
     places: tuple[tuple[str, Whose, Kind], ...] = (
         (os.path.join(environment.home, "agents"), "user", "memdir"),  # with memory off the layout's home is another
         (os.path.join(environment.claude_home, "agents"), "user", "claude"),

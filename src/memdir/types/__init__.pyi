@@ -37,6 +37,7 @@ from memdir.remember.purge_source import PurgeSource as PurgeSource
 from memdir.search.index_store import OnProgress as OnProgress
 from memdir.search.session_search import Hit as Hit
 from memdir.search.session_search import SessionSearch as SessionSearch
+from memdir.serving import Models as Models
 from memdir.share.sync import SyncReport as SyncReport
 from memdir.store.history import FileChange as FileChange
 from memdir.store.identity import Adoption as Adoption

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir import MemDir, MemdirError, open_memory
-from memdir.chat.own_commands import MAX_BYTES, MAX_COMMANDS, MAX_PROJECT_BYTES, OwnCommand, own_commands
+from memdir.subagents.own_commands import MAX_BYTES, MAX_COMMANDS, MAX_PROJECT_BYTES, OwnCommand, own_commands
 from tests.chat.hosts import host_of
 
 OURS = ("exit", "help", "quit", "memory", "?")

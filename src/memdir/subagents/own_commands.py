@@ -18,12 +18,12 @@ from memdir.disk.safe_path import has_link_below
 from memdir.errors import MemdirError
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted
+from memdir.store.topic import Topic
 from memdir.text.printable import one_line
 from memdir.transcript import Message, user
-from memdir.types import Topic
 
 if TYPE_CHECKING:
-    from memdir import MemDir
+    from memdir.memdir import MemDir
 
 MAX_BYTES = 100_000  # of one file: about 25,000 tokens
 MAX_PROJECT_BYTES = 8_000  # of one that came with a project: it is read before it is sent
@@ -37,8 +37,8 @@ _PROJECT_NAME = re.compile(_NAME.pattern, re.ASCII)  # no letter that only looks
 class OwnCommand:
     """One such file."""
 
-    name: str
-    path: str
+    name: str  # what a person types behind the slash
+    path: str  # of the file
     is_project: bool  # whether it came with the project
 
     @property
