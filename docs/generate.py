@@ -171,7 +171,7 @@ def _signature(name: str, thing: Any) -> str:
     text = str(given.replace(parameters=kept, return_annotation=_Bare(given.return_annotation)))
     is_async = "async " if inspect.iscoroutinefunction(thing) else ""
     shown = f"{is_async}{name}{text}".replace("<built-in function time>", "time.time")
-    return re.sub(r"= <[^>]*>", "= ...", shown)
+    return re.sub(r"= <(?:[^<>]|<\w+>)*>", "= ...", shown)
 
 
 def settings_page() -> str:

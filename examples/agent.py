@@ -32,9 +32,9 @@ ABOUT_ME = "You help with a software project. You answer in a few sentences."
 async def main(project: str, question: str) -> None:
     memory = open_memory(project)
     session = memory.session("question")
-    model = choose_model(memory.settings, memory.places.environment)
+    model = choose_model(memory.settings, memory.environment)
     tools = Toolbox(memory_tools(), ToolContext(project, DiskFiles()))
-    gate = memory_gate([memory.place.root], cwd=project)  # reads anything, writes memories only
+    gate = memory_gate([memory.store.root], cwd=project)  # reads anything, writes memories only
     request = Request(
         memory.model_name,
         # What is the same for everyone comes first; the memory section stands behind that boundary.
@@ -48,7 +48,7 @@ async def main(project: str, question: str) -> None:
     print(f"agent: {run.final_text}")
 
     # A fork sees all of it, from the provider's cache, and leaves no trace: what it writes are drafts.
-    drafts = Workspace(memory.stores.of_project())
+    drafts = Workspace([memory.store])
     job = Job("In one sentence: what did the user want to know?", max_turns=3)
     report = await run_fork(run.last_request, job, ForkTools(model, tools.forked(drafts), gate), since=run.since)
     print(f"fork: {report.run.final_text}")

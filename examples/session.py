@@ -15,7 +15,7 @@ from memdir.transcript import user
 
 async def main(project: str, session_id: str, text: str) -> None:
     memory = open_memory(project)
-    model = choose_model(memory.settings, memory.places.environment)
+    model = choose_model(memory.settings, memory.environment)
     async with memory.session(session_id) as session:
         conversation = session.conversation  # as it was left; empty when it is new
         conversation.answer_open_calls()

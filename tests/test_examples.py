@@ -20,21 +20,26 @@ from docs.record_pictures import FOLDER, draw_story, walked
 
 from memdir import agent, open_memory
 from memdir import model as memdir_model
+from memdir import transcript as memdir_transcript
 from memdir.agent import DiskFiles, Toolbox, ToolContext, memory_gate, memory_tools, run_agent
 from memdir.model import BuiltinModel, Request
 from memdir.recall.recall_log import RecallLog
 from memdir.transcript import assistant, user
+from tests.chat.hosts import is_fork
 from tests.chat.test_pictures import words_in
 from tests.clients.terminal import Terminal
 from tests.conftest import Ran
 from tests.provider_server import KEY, ProviderServer, calls, says
+from tests.subagents.test_agent_tool import hands_over, scripted
+from tests.subagents.test_definitions import define
 
 ROOT = Path(__file__).parent.parent
 
 
-def run(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
+def run(*arguments: str, environment: Mapping[str, str] | None = None, typed: str = "") -> str:
     done = subprocess.run(
         [sys.executable, *arguments],
+        input=typed,
         capture_output=True,
         text=True,
         check=True,
@@ -200,6 +205,34 @@ def test_a_host_with_requests_of_its_own_gets_memories_and_is_learned_from(
     assert asked.body["model"] == forked.body["model"] == "claude-sonnet-5-5"
 
 
+def test_a_chat_of_one_s_own_asks_hands_over_takes_commands_and_goes_on(
+    project: Path, memdir: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By public names alone: the model chosen and kept, a write asked about, a guard that holds, a sub-agent, a command
+    that is a file, the conversation resumed, and nothing on the screen but text."""
+    home = Path(os.environ["MEMDIR_HOME"])
+    define(home / "agents", "name: reviewer\ndescription: reviews changes")
+    (home / "commands").mkdir()
+    (home / "commands/ship.md").write_text("Write what ships $ARGUMENTS.", encoding="utf-8")
+    memdir("remember", "Leave the lock file alone, it is made by the tool", "--type", "feedback")
+    assert memdir("guard", "add", "lock", "block write(*.lock)").code == 0
+    written = [("Write", {"file_path": name, "content": "Friday"}) for name in ("notes.txt", "uv.lock")]
+    told = [calls(*written), hands_over(), says("Done\x1b[2J."), says("Still here.")]
+    with ProviderServer(scripted(told, [says("Looks good.")])) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        settings = {"model": {"baseUrl": server.url}, "recall": {"selector": "local", "encoder": "words"}}
+        (home / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        out = run("examples/chat.py", str(project), typed="anthropic\n/ship on Friday\nonce\n")
+        again = run("examples/chat.py", str(project), "latest", typed="Are you there?\n")
+        bodies = [one.body for one in server.requests if not is_fork(one.body)]
+    assert "+Friday" in out and "Create notes.txt?" in out and out.rstrip().endswith("Done.")
+    assert "\x1b" not in out and again == "Still here.\n"
+    assert (project / "notes.txt").exists() and not (project / "uv.lock").exists()
+    assert "Write what ships on Friday." in str(bodies[0]) and "it is made by the tool" in str(bodies[1])
+    assert "Looks good." in str(bodies[3]) and "Write what ships on Friday." in str(bodies[4])
+    assert json.loads((home / "settings.json").read_text(encoding="utf-8"))["model"]["provider"] == "anthropic"
+
+
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -212,6 +245,7 @@ def test_the_program_in_the_readme_is_well_typed(tmp_path: Path) -> None:
     assert (ROOT / "src/memdir/py.typed").is_file(), "else nobody's checker believes our types"
 
 
+DOORS = (agent, memdir_model, memdir_transcript)
 SNIPPETS = [
     pytest.param(code, id=f"{page.stem}-{number}")
     for page in sorted(ROOT.glob("docs/**/*.md"))
@@ -235,7 +269,7 @@ async def test_every_snippet_of_the_pages_runs(code: str, project: Path) -> None
     run = await run_agent(request, model, tools, gate, max_turns=2)
     is_of_hosts = "RawCall" in code
     given = {
-        **{name: getattr(module, name) for module in (agent, memdir_model) for name in module.__all__},
+        **{name: getattr(module, name) for module in DOORS for name in module.__all__},
         "memory": memory,
         "text": "Can I ship?",
         "messages": [],

@@ -420,7 +420,7 @@ class MemDir:
 
     @property
     def store(self) -> MemoryStore:
-        """The project's own store."""
+        """The project's own store; `root` is its folder."""
         return self.stores.of("project")
 
     @property

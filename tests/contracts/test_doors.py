@@ -1,4 +1,4 @@
-"""The chat is written as an embedder would write it: by public names alone, and by what the reference tells of them."""
+"""The chat and the examples are written as one embeds it: by public names, and what the reference tells of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import memdir
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = Path(memdir.__file__).parent
 CHAT = sorted(SOURCE.glob("chat/*.py"))
+EXAMPLES = sorted(path for path in ROOT.glob("examples/*.py") if path.stem != "walkthrough")  # which is `make try`
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
 DOORS = ("memdir", *PUBLIC)
 ABOVE = ("guard", "subagents")  # rooms above the front door, whose public names stand in `memdir.agent`
@@ -39,30 +40,30 @@ def names_of(door: str) -> set[str]:
     return set(getattr(module, "__all__", None) or vars(module))
 
 
-@pytest.mark.parametrize("path", CHAT, ids=lambda path: path.name)
-def test_the_chat_imports_public_names_alone(path: Path) -> None:
+@pytest.mark.parametrize("path", [*CHAT, *EXAMPLES], ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_public_names_alone_are_imported(path: Path) -> None:
     for module, names in imports(path):
-        is_own = module.split(".")[:2] == ["memdir", "chat"] or module == "memdir.cli.entry"  # a program that it starts
-        if module.split(".")[0] == "memdir" and not is_own:
+        is_own = path in CHAT and (module.split(".")[:2] == ["memdir", "chat"] or module == "memdir.cli.entry")
+        if module.split(".")[0] == "memdir" and not is_own and module != "memdir.adapters.anthropic_tool":
             assert module in DOORS, f"{module} is no public door"
             assert names and set(names) <= names_of(module), f"{module} does not offer {names}"
 
 
-HELD = {  # as the chat spells them
+HELD = {  # as they spell them
     "MemDir": ("memory", "self.memory", "self._memory"),
     "Session": ("self.session", "host.session", "self.host.session", "self._host.session"),
 }
 
 
 @pytest.mark.parametrize("kind", HELD)
-def test_the_chat_uses_of_what_it_holds_only_what_the_reference_tells(kind: str) -> None:
+def test_of_what_a_host_holds_they_use_only_what_the_reference_tells(kind: str) -> None:
     section = PAGE.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
     told = set(re.findall(r"^\*\*`(?:async )?(\w+)", section, re.MULTILINE))
     told |= set(re.findall(r"`(\w+)`", section.partition("**")[0]))
     assert told and not told & set(INSIDE[kind])
     used = {
         (node.attr, path.name)
-        for path in CHAT
+        for path in (*CHAT, *EXAMPLES)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in HELD[kind]
     }

@@ -5,4 +5,5 @@ The names here are for hosts with an agent of their own (docs/how-to/embedding.m
 
 from memdir.disk.shipped import lazily
 
+# Some live in rooms above the front door: nothing is loaded by naming them, and no room below takes them (ADR 0079).
 __getattr__ = lazily(__name__)

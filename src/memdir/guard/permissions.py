@@ -94,7 +94,8 @@ class Permissions:
     """The gate of a conversation: reading in the project, commands that surely only read, and memories are free, guards
     hold, and the person is asked about all else; without anybody to ask it is refused. `allowed` is what
     `allowed_beforehand` gives, and what they allow until it ends; `free` names tools that ask by themselves; `guest_of`
-    tells what a call of these would start that came with the project: a key, the question, all of it shown."""
+    tells what a call of these would start that came with the project: a key, the question, all of it shown. The rest
+    is for those of sub-agents (`of_agent`)."""
 
     memory: MemDir
     session: Session

@@ -33,14 +33,14 @@ _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
 
 
 class Prompt:
-    """One prompt file, parts already put in."""
+    """A text that a model reads, from its file, parts already put in."""
 
     __slots__ = ("_offered", "hash", "name", "text", "variables")
 
     def __init__(self, name: str, text: str, variables: frozenset[str], offered: frozenset[str]) -> None:
         import hashlib
 
-        self.name = name  # or the path of a host's own
+        self.name = name  # as it was asked for
         self.text = text  # before anything is filled in
         self.variables = variables  # those that it has
         self._offered = offered  # a version of the user's, or one without the index, need not use them all

@@ -56,7 +56,8 @@ class Lent:
 
 
 class AgentTool:
-    """Runs sub-agents for one conversation. Which there are is read once: tools are the same in every request (P6)."""
+    """The tool `Agent` of one conversation, which runs sub-agents. Which there are is read once: tools are the same in
+    every request (P6)."""
 
     def __init__(self, lent: Lent, definitions: Definitions) -> None:
         self._lent = lent

@@ -35,7 +35,7 @@ _PROJECT_NAME = re.compile(_NAME.pattern, re.ASCII)  # no letter that only looks
 
 @dataclass(frozen=True)
 class OwnCommand:
-    """One such file."""
+    """A command that is a Markdown file: the person's own, or one that came with the project."""
 
     name: str  # what a person types behind the slash
     path: str  # of the file

@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same in a single line."""
+    """A text as a person sees it, in a single line."""
     return printable(text).replace("\n", " ").replace("\t", " ").strip()
 
 

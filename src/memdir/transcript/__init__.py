@@ -1,4 +1,4 @@
-"""Conversations: messages, and the files they are kept in."""
+"""Conversations: messages, the files they are kept in, and their words as a person may see them on a screen."""
 
 from memdir.disk.shipped import lazily
 
