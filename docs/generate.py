@@ -47,7 +47,7 @@ INSIDE = {
     "TeamMemory": ("joined",),
     "Session": ("state", "extraction", "session_memory", "magic_docs", "compaction"),
 }
-PUBLIC = ("memdir.agent", "memdir.model", "memdir.transcript", "memdir.types", "memdir.errors")
+PUBLIC = ("memdir.agent", "memdir.model", "memdir.transcript", "memdir.types", "memdir.errors", "memdir.chat.host")
 
 
 def api_page() -> str:
@@ -78,7 +78,7 @@ def _described(name: str, thing: object, package: str = "") -> str:
         return f"**`{name} = {_alias(name, thing)}`**\n"
     parts = [f"{inspect.getdoc(thing) if vars(thing).get('__doc__') else _tree_lines()[name].capitalize() + '.'}\n"]
     if (
-        package in ("memdir.agent", "memdir.model")
+        package in ("memdir.agent", "memdir.model", "memdir.chat.host")
         and not is_value(thing)
         and inspect.isfunction(vars(thing).get("__init__"))
         and not _is_protocol(thing)

@@ -2,7 +2,7 @@
 
 The public names; everything else is private, whatever its name. Importing does nothing: each name is loaded when used.
 For an agent of one's own there are more in `memdir.agent`, `memdir.model` and `memdir.transcript`; errors are in
-`memdir.errors`, and what signatures name besides in `memdir.types`.
+`memdir.errors`, and what signatures name besides in `memdir.types`. `memdir.chat.host` is the chat without a screen.
 """
 
 from memdir.disk.shipped import lazily

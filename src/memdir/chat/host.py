@@ -48,31 +48,33 @@ if TYPE_CHECKING:
     from memdir.transcript import Conversation
     from memdir.types import AgentRun, DocUpdate
 
+__all__ = ["ChatEvent", "ChatHost", "EventName", "HostOptions", "TurnEnd"]
+
 MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, and the person says whether it goes on
 MAX_ASIDE_STEPS = 8  # of the answer to a side question
 RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostly takes less; what is later joins later
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
 _MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
 MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
-Name = Literal["text", "tool", "result", "recalled", "saved", "updated", "failed", "notice", "compacted", "reply"]
+EventName = Literal["text", "tool", "result", "recalled", "saved", "updated", "failed", "notice", "compacted", "reply"]
 
 
 @dataclass(frozen=True)
 class ChatEvent:
     """One thing that happened in a chat, for who shows it: its name and what belongs to it."""
 
-    name: Name
-    fields: dict[str, object] = field(default_factory=dict)
+    name: EventName  # what happened
+    fields: dict[str, object] = field(default_factory=dict)  # as `memdir chat -p TEXT --json` prints them
 
 
 @dataclass(frozen=True)
 class TurnEnd:
     """How a turn ended, what was said last and what it cost. `failure` says why, where it failed."""
 
-    ending: Literal["done", "stopped", "failed", "max_steps"]
-    text: str = ""
-    usage: Usage = field(default_factory=Usage)
-    failure: MemdirError | None = None
+    ending: Literal["done", "stopped", "failed", "max_steps"]  # stopped: by the person
+    text: str = ""  # what was said last
+    usage: Usage = field(default_factory=Usage)  # what it cost
+    failure: MemdirError | None = None  # why, where it failed
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class HostOptions:
 
     session_id: str = ""  # of the conversation to go on with; a new one without
     is_learning: bool = True  # False: memories are recalled, and nothing is kept
-    allow: frozenset[str] = frozenset()  # what may be done unasked (permissions.py)
+    allow: frozenset[str] = frozenset()  # what may be done unasked, as `allowed_beforehand` gives it
     tools: Sequence[Tool] = ()  # more than files and commands; they ask by themselves where they must
     is_introduced: bool = False  # whether the built-in model need not say what it is, though nobody was told here
 
@@ -158,6 +160,7 @@ class ChatHost:
 
     @property
     def conversation(self) -> Conversation:
+        """What was said, as it is written down."""
         return self.session.conversation
 
     async def model(self) -> Model:
@@ -418,7 +421,7 @@ class ChatHost:
     def _on_updated(self, update: DocUpdate) -> None:
         self._emit("updated", file=update.path, diff=update.diff)
 
-    def _emit(self, name: Name, **fields: object) -> None:
+    def _emit(self, name: EventName, **fields: object) -> None:
         tell(self._listen, ChatEvent(name, fields))
 
 
