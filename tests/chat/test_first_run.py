@@ -1,0 +1,79 @@
+"""Which models a person may choose from at the first run: a key, a server on this machine, the built-in one (X9)."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from memdir import Environment, open_memory
+from memdir.chat.first_run import model_offers
+from tests.provider_server import KEY
+
+
+@contextmanager
+def listening(answer: bytes) -> Iterator[int]:
+    """A server on this machine that lists its models; its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/v1/models" else 404)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            del format, args
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def closed_port() -> int:
+    with listening(b"") as port:
+        return port
+
+
+def without_keys() -> Environment:
+    return Environment({name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")})
+
+
+def test_a_server_on_this_machine_is_offered_by_its_first_model_and_the_choice_is_kept(project: Path) -> None:
+    memory = open_memory(project, environment=without_keys())
+    assert model_offers(memory, [closed_port()]) == [], "only the built-in model: there is nothing to ask"
+    with listening(json.dumps({"data": [{"id": "qwen3\x1b[2J:8b"}, {"id": "other"}]}).encode()) as port:
+        own, local = model_offers(memory, [closed_port(), port])
+    assert own.settings == {"model.provider": "builtin"} and "no LLM" in own.told
+    assert local.told == f"qwen3:8b on this machine, at http://127.0.0.1:{port}/v1"
+    memory.keep_settings(local.settings)
+    again = open_memory(project, environment=without_keys())
+    assert again.settings.model_base_url == f"http://127.0.0.1:{port}/v1" and again.settings.model_provider == "openai"
+    assert model_offers(again, [port]) == [], "asked once"
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"data": []}', b'{"data": [1]}', b'{"data": {"id": "x"}}'])
+def test_what_else_listens_there_is_no_offer(project: Path, answer: bytes) -> None:
+    with listening(answer) as port:
+        assert model_offers(open_memory(project, environment=without_keys()), [port]) == []
+
+
+def test_a_key_is_an_offer_and_what_a_person_chose_is_not_asked_about(project: Path) -> None:
+    environment = Environment({**os.environ, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": ""})
+    memory = open_memory(project, environment=environment)
+    assert [one.told for one in model_offers(memory, [])][1:] == [
+        "claude-sonnet-5-5 by anthropic with the key in ANTHROPIC_API_KEY"
+    ]
+    flags = {"model.provider": "builtin"}
+    assert model_offers(open_memory(project, environment=environment, flags=flags), []) == []
