@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from memdir import open_memory
+from memdir.chat.command import model_settings
 from tests.chat.hosts import KEY, QUIET, chosen, is_fork, script
 from tests.conftest import Ran
 from tests.model.providers import PROVIDERS
@@ -124,18 +126,45 @@ def test_without_learning_nothing_is_saved(memdir: Memdir) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
+    ("name", "before", "settings"),
     [
-        ("builtin", ["model.provider=builtin"]),
-        ("claude-sonnet-5-5", ["model.name=claude-sonnet-5-5", "model.provider=anthropic"]),
-        ("openai/qwen3:8b", ["model.provider=openai", "model.name=qwen3:8b"]),
-        ("meta/llama-4", ["model.name=meta/llama-4"]),
+        ("builtin", "", ["model.provider=builtin"]),
+        ("claude-sonnet-5-5", "", ["model.provider=anthropic", "model.name=claude-sonnet-5-5"]),
+        ("openai/qwen3:8b", "", ["model.provider=openai", "model.name=qwen3:8b"]),
+        ("meta/llama-4", "openai", ["model.provider=openai", "model.name=meta/llama-4"]),
+        ("openai", "openai", ["model.provider=openai"]),
+        ("builtin", "openai", ["model.provider=builtin", "model.name="]),
+        ("claude-opus-5", "openai", ["model.provider=anthropic", "model.name=claude-opus-5", "model.baseUrl="]),
+        ("anthropic", "openai", ["model.provider=anthropic", "model.name=", "model.baseUrl="]),
+        ("openai/qwen3:8b", "builtin", ["model.provider=openai", "model.name=qwen3:8b"]),
     ],
 )
-def test_a_model_is_named_in_one_word(name: str, settings: list[str]) -> None:
-    from memdir.chat.command import model_settings
+def test_a_model_is_named_in_one_word(name: str, before: str, settings: list[str], project: Path) -> None:
+    """And what was set for another provider, its server above all, gets neither the words nor the key of this one."""
+    memory = open_memory(project)
+    if before:
+        memory.keep_settings({"model.provider": before, "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "x"})
+    assert model_settings(name, open_memory(project).settings) == settings
 
-    assert model_settings(name) == settings
+
+@pytest.mark.parametrize("chosen", [(), ("--set", "model.provider=builtin")])
+def test_a_model_that_nobody_serves_is_not_answered_for_by_the_built_in_one(memdir: Memdir, chosen: list[str]) -> None:
+    done = memdir("chat", *chosen, "--model", "nonsense", "-p", "Hello?")
+    assert done.code == 2 and done.out == "" and "--model openai/nonsense" in done.err
+
+
+def test_a_model_of_another_provider_is_asked_at_its_own_server(
+    memdir: Memdir, server: ProviderServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server on this machine was chosen; for once another model shall answer, whose key is not for that server."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    server.add(says("From the other one."))
+    local = {"model.provider": "openai", "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "qwen3:8b"}
+    open_memory(project).keep_settings(local)
+    done = memdir("chat", "--no-learning", "--set", "recall.selector=local", "--model", "claude-opus-5", "-p", "Hello?")
+    assert done.out == "From the other one.\n", done.err
+    assert server.requests[0].body["model"] == "claude-opus-5"
 
 
 @pytest.mark.parametrize("words", [("-p", " "), ("-p",), ("-p", "x", "--nosuch"), ("-p", "x", "--resume", "nothing")])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memdir.errors import MemdirError, UsageError
 
 if TYPE_CHECKING:
-    from memdir import MemDir
+    from memdir import MemDir, Settings
 
 
 class Chat:
@@ -50,7 +50,7 @@ class Chat:
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.model:
-            options.set += model_settings(options.model)
+            options.set += model_settings(options.model, context.opened("chat").settings)
         is_seen = options.text is None and sys.stdin.isatty() and sys.stdout.isatty()
         if options.text is None and not is_seen:
             raise UsageError("a chat needs a terminal", remedy='For scripts: memdir chat -p "some words"')
@@ -74,15 +74,24 @@ class Chat:
         return asyncio.run(ChatTerminal(memory, options, opened).run())
 
 
-def model_settings(name: str) -> list[str]:
-    """A model as settings for this call: a provider, a name, or both with a slash between them."""
+def model_settings(name: str, settings: Settings) -> list[str]:
+    """A model as settings for this call: a provider, a name, or both with a slash between them. What was set for
+    another provider, its model's name and its server's address, does not hold for this one: no key goes there."""
     from memdir.model import DEFAULT_MODELS, family_of
 
     provider, _, rest = name.partition("/")
-    if provider in DEFAULT_MODELS:
-        return [f"model.provider={provider}", *([f"model.name={rest}"] if rest else ())]
-    family = family_of(name)
-    return [f"model.name={name}", *([f"model.provider={family}"] if family else ())]
+    if provider not in DEFAULT_MODELS:
+        provider, rest = family_of(name), name
+    before = settings.model_provider
+    if not provider and before in ("auto", "builtin"):
+        remedy = f"Name its provider too: --model openai/{name}"
+        raise UsageError(f"nobody knows whose model {name!r} is", remedy=remedy)
+    found = [f"model.provider={provider or before}"]
+    if rest or before not in ("auto", provider):
+        found.append(f"model.name={rest}")
+    if {before, provider} == {"anthropic", "openai"} and settings.origins.get("model.baseUrl") != "flags":
+        found.append("model.baseUrl=")
+    return found
 
 
 def apart(memory: MemDir) -> MemDir:
