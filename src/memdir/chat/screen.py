@@ -69,8 +69,9 @@ class Screen:
     def dreamt(self, report: DreamReport) -> None:
         """What a dream changed, and what it asks."""
         count, asked = len({draft.key for draft in report.written}), len(report.questions)
-        told = f"{_counted(count, 'file')} changed  (F4 diff · F5 undo)" if count else "nothing to change"
-        self.notice(f"Dreamt: {told}" + (f"  {_counted(asked, 'question')}: /review" if asked else ""), style="green")
+        told = f"{count} file{'s' * (count != 1)} changed  (F4 diff · F5 undo)" if count else "nothing to change"
+        review = f"  {asked} question{'s' * (asked != 1)}: /review" if asked else ""
+        self.notice(f"Dreamt: {told}{review}", style="green")
 
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
@@ -155,10 +156,6 @@ class Screen:
 def _indented(text: str, style: str) -> Padding:
     """A line of somebody's below one of ours: wherever it wraps, none of it stands where ours begin."""
     return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _names(files: Sequence[str]) -> str:

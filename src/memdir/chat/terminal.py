@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from memdir.transcript import Message
 
 Result = TypeVar("Result")
-INPUT_HISTORY = "chat-history"  # what was typed, in memdir's home
 LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
 CHOICE_INDENT = 5  # of what is chosen by a digit: what stands before it
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
@@ -97,7 +96,7 @@ class ChatTerminal:
 
     def _prompt_session(self) -> PromptSession[str]:
         memory, is_kept = self.memory, self.memory.settings.enabled and not self.options.no_learning
-        typed = os.path.join(memory.environment.home, INPUT_HISTORY)
+        typed = os.path.join(memory.environment.home, "chat-history")
         history: History = InputHistory(typed) if is_kept else InMemoryHistory()
         session: PromptSession[str] = PromptSession(
             self._message,
