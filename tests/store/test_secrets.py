@@ -565,7 +565,8 @@ BETWEEN = {  # what a page, a model or a person does not see, or sees through
 @pytest.mark.parametrize("disguise", BETWEEN)
 def test_a_token_is_found_whatever_stands_between_its_letters(disguise: str) -> None:
     """E5: as a memory that travels would hold it."""
-    text = f"---\nname: deploy\ntype: reference\n---\n\nThe bot uses this:\n\n{BETWEEN[disguise](github_token())}\n\nto push.\n"
+    hidden = BETWEEN[disguise](github_token())
+    text = f"---\nname: deploy\ntype: reference\n---\n\nThe bot uses this:\n\n{hidden}\n\nto push.\n"
     assert "github-token" in [match.kind for match in find_secrets(text)]
 
 

@@ -28,7 +28,9 @@ _NO_CONTROL = bytes(code for code in range(256) if (code >= 0x20 and code != 0x7
 WRAPPED = (
     r"""\n[ \t>|*"'-]{0,16}+[A-Za-z0-9+/]{8,80}+={0,2}["'\\ +]{0,4}\r?(?:\n|$)"""  # a line of base64 and of little else
 )
-LINE_END = r"""(?:(?:(?:["'][ \t]{0,4}\+?|[ \t]{0,4}\\?)\r?\n){1,2}[ \t]{0,16}(?:[-*>|]{1,2}[ \t]{1,4})?["']?|["'] ?\+ ?["'])"""  # in it
+LINE_END = (  # in the middle of it
+    r"""(?:(?:(?:["'][ \t]{0,4}\+?|[ \t]{0,4}\\?)\r?\n){1,2}[ \t]{0,16}(?:[-*>|]{1,2}[ \t]{1,4})?["']?|["'] ?\+ ?["'])"""
+)
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
 
