@@ -29,7 +29,8 @@ WRAPPED = (
     r"""\n[ \t>|*"'-]{0,16}+[A-Za-z0-9+/]{8,80}+={0,2}["'\\ +]{0,4}\r?(?:\n|$)"""  # a line of base64 and of little else
 )
 LINE_END = (  # in the middle of it
-    r"""(?:(?:(?:["'][ \t]{0,4}\+?|[ \t]{0,4}\\?)\r?\n){1,2}[ \t]{0,16}(?:[-*>|]{1,2}[ \t]{1,4})?["']?|["'] ?\+ ?["'])"""
+    r"""(?:(?:(?:["'][ \t]{0,4}\+?|[ \t]{0,4}\\?)\r?\n){1,2}[ \t]{0,16}(?:[-*>|]{1,2}[ \t]{1,4})?["']?"""
+    r"""|["'] ?\+ ?["'])"""
 )
 MIN_ENCODED = 24  # base64 shorter than this holds no secret that a format could recognise
 
