@@ -17,6 +17,9 @@ place = pathlib.Path({place!r})
 if sys.argv[1:2] == ["mcp"]:  # codex lists its servers
     print((place / "servers.json").read_text() if (place / "servers.json").exists() else "[]")
     sys.exit()
+if sys.argv[1:2] == ["debug"]:  # and its models
+    print((place / "models.json").read_text() if (place / "models.json").exists() else '{{"models": [{{}}]}}')
+    sys.exit()
 given = sys.stdin.buffer.read() if {reads!r} else b""
 calls = place / "calls"
 number = len(list(calls.iterdir()))

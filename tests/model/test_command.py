@@ -87,6 +87,15 @@ async def test_codex_runs_without_hooks_memories_sessions_and_servers(tmp_path: 
     assert "--model" not in words, "without a name it takes its own"
 
 
+@pytest.mark.parametrize("listed", ["", "error: unrecognized subcommand", '{"models": []}', "[]"])
+async def test_codex_is_not_asked_where_its_tools_cannot_be_kept_away(tmp_path: Path, listed: str) -> None:
+    fake = fake_program(tmp_path, "codex", answer("codex", "Done."))
+    (tmp_path / "models.json").write_text(listed)
+    with pytest.raises(ModelError, match="without its tools") as raised:
+        await fake.model.complete(REQUEST)
+    assert "Update codex" in raised.value.remedy and not fake.calls
+
+
 @BOTH
 async def test_an_answer_of_a_schema_is_given_back_as_it_is(tmp_path: Path, program: Program) -> None:
     chosen = {"selected_memories": ["a.md"]}

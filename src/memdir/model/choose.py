@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from memdir.settings import Environment, Settings
 
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
-
 _FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
 
 
@@ -44,9 +43,8 @@ def who_serves(settings: Settings, environment: Environment) -> str:
         return f"the built-in model, because nobody chose another{f' ({unused}: not used unasked)' if unused else ''}"
     provider, layer = settings.model_provider, settings.origins.get("model.provider", "user")
     name = model_name(settings) or settings.model_command
-    return (
-        f"{'the built-in model' if provider == 'builtin' else f'{name} ({provider})'}, chosen in the {layer} settings"
-    )
+    who = "the built-in model" if provider == "builtin" else f"{name} ({provider})"
+    return f"{who}, chosen in the {layer} settings"
 
 
 def choose_model(settings: Settings, environment: Environment) -> Model:
@@ -67,10 +65,9 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
             dialect: Dialect = "responses" if settings.model_api == "responses" else "chat"
             model = OpenAIModel(api_key=environment.openai_key, base_url=base_url, dialect=dialect)
         case "command":
-            from memdir.model.command import CommandModel, Program
+            from memdir.model.command import CommandModel
 
-            program: Program = "codex" if settings.model_command == "codex" else "claude"
-            model = CommandModel(program, folder=environment.home)
+            model = CommandModel("codex" if settings.model_command == "codex" else "claude", folder=environment.home)
         case _:
             from memdir.model.builtin.builtin_model import BuiltinModel
 

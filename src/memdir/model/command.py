@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
-from memdir.disk.atomic import make_folder
+from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.plain_json import decode
 from memdir.disk.programs import find_program
@@ -27,7 +28,7 @@ from memdir.prompts.compose import AsSaid, load_prompt
 from memdir.transcript.message import Block, Json, Message, Text, ToolResult, ToolUse
 
 Program = Literal["claude", "codex"]
-SERVERS_SECONDS = 30.0  # until codex has listed them
+LISTS_SECONDS = 30.0  # until codex has listed its servers, or its models, for which it may ask its provider
 MAX_OUTPUT_BYTES = 32 << 20  # an answer is kilobytes; what is larger is a program gone wrong
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # which JSON leaves as they are
 _CLAUDE = (
@@ -35,6 +36,8 @@ _CLAUDE = (
     *("--settings", '{"disableAllHooks":true}', "--tools", ""),
 )
 _STATUS = re.compile(r"(?:status|API Error:?) (\d{3})\b")  # as claude and codex write it into their messages
+_TOOLS_OF_MODEL = ("tool_mode", "multi_agent_version", "apply_patch_tool_type")  # in codex' description of it
+_NO_TOOLS = dict.fromkeys(_TOOLS_OF_MODEL) | {"experimental_supported_tools": []}
 _CODEX = ("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only", "--color", "never")
 
 
@@ -46,11 +49,8 @@ class CommandModel:
         self._path = path or find_program(program)
         self._folder = folder
         if not self._path:
-            raise ModelError(
-                f"the program {program} is not installed",
-                kind="no_sdk",
-                remedy=f"Install {program}, or choose another model with the setting model.provider",
-            )
+            remedy = f"Install {program}, or choose another model with the setting model.provider"
+            raise ModelError(f"the program {program} is not installed", kind="no_sdk", remedy=remedy)
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         request = plain_request(request)
@@ -66,23 +66,37 @@ class CommandModel:
         """Nothing is held between requests."""
 
     async def _run(self, request: Request) -> ChildResult:
-        arguments = _claude_arguments(request) if self._program == "claude" else await self._codex_arguments()
         model = ["--model", request.model] if request.model else []
         prompt = render_prompt(request).encode("utf-8", "replace")
-        done = await self._child([*arguments, *model], prompt, request.settings.longest_seconds)
+        with tempfile.TemporaryDirectory(prefix="memdir-") as aside:
+            arguments = await self._codex_arguments(aside) if self._program == "codex" else _claude_arguments(request)
+            done = await self._child([*arguments, *model], prompt, request.settings.longest_seconds)
         if done.is_cut:
             raise failed("bad_reply", f"{self._program} printed more than {MAX_OUTPUT_BYTES:,} bytes")
         return done
 
-    async def _codex_arguments(self) -> list[str]:
+    async def _codex_arguments(self, aside: str) -> list[str]:
         """Its own hooks, memories, tools and words have no part in answering for us, nor have the user's MCP servers:
-        each is switched off by its name. What a version does not know it ignores."""
-        listed = decode((await self._child(["mcp", "list", "--json"], b"", SERVERS_SECONDS)).output)
-        names = [one.get("name") for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
-        servers = [f"mcp_servers.{name}.enabled=false" for name in names]
-        system = f"model_instructions_file={json.dumps(shipped_path('prompts/command/system.md'))}"
-        options = [*shipped_lines("model/codex_options.txt"), *servers, system]
+        each is switched off by its name. What a version does not know it ignores. Of some models the tools are switched
+        off by nothing but another description of the model."""
+        servers = [
+            f"mcp_servers.{one.get('name')}.enabled=false" for one in await self._listed("mcp", "list", "--json")
+        ]
+        models = [{**one, **_NO_TOOLS} for one in await self._listed("debug", "models")]
+        if not models:
+            told = "`codex debug models` lists none, so codex cannot be asked without its tools"
+            raise ModelError(told, kind="no_sdk", remedy="Update codex, or choose another model with model.provider")
+        catalog = os.path.join(aside, "models.json")
+        write_bytes_atomic(catalog, json.dumps({"models": models}).encode(), durably=False)
+        files = {"model_instructions_file": shipped_path("prompts/command/system.md"), "model_catalog_json": catalog}
+        paths = [f"{name}={json.dumps(path)}" for name, path in files.items()]
+        options = [*shipped_lines("model/codex_options.txt"), *servers, *paths]
         return [*_CODEX, *(word for option in options for word in ("-c", option))]
+
+    async def _listed(self, *words: str) -> list[dict[str, Any]]:
+        found = decode((await self._child([*words], b"", LISTS_SECONDS)).output)
+        listed = found.get("models") if isinstance(found, dict) else found
+        return [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
 
     async def _child(self, arguments: list[str], stdin: bytes, seconds: float) -> ChildResult:
         if self._folder:
@@ -119,19 +133,15 @@ def render_prompt(request: Request) -> str:
     if schema is not None:
         prompt = load_prompt("command/answer.md")
         return prompt.render(system=system, conversation=conversation, schema=AsSaid(json.dumps(schema)))
-    tools = AsSaid(
-        "\n\n".join(
-            f"### {tool.name}\n{tool.description}\nArguments: {json.dumps(tool.input_schema)}" for tool in request.tools
-        )
-    )
-    return load_prompt("command/turn.md").render(system=system, tools=tools or "None.", conversation=conversation)
+    told = (f"### {one.name}\n{one.description}\nArguments: {json.dumps(one.input_schema)}" for one in request.tools)
+    tools = AsSaid("\n\n".join(told) or "None.")
+    return load_prompt("command/turn.md").render(system=system, tools=tools, conversation=conversation)
 
 
 def _told(message: Message) -> str:
     """A message as one line of JSON."""
     parts = [told for block in message.content if (told := _told_block(block)) is not None]
-    line = json.dumps({"role": message.role, "content": parts}, ensure_ascii=False)
-    return line.translate(_LINE_ENDS)
+    return json.dumps({"role": message.role, "content": parts}, ensure_ascii=False).translate(_LINE_ENDS)
 
 
 def _told_block(block: Block) -> dict[str, Json] | None:
@@ -152,15 +162,14 @@ def claude_reply(output: bytes, model: str) -> Reply:
         raise failed("bad_reply", "claude printed something that is no JSON")
     if found.get("is_error"):
         raise _refused("claude", str(found.get("result") or found.get("errors") or found.get("subtype")))
-    return _reply(
-        found.get("structured_output") or found.get("result") or "", usage_of(found.get("usage") or {}), model
-    )
+    answer = found.get("structured_output") or found.get("result") or ""
+    return _reply(answer, usage_of(found.get("usage") or {}), model)
 
 
 def codex_reply(output: bytes, model: str) -> Reply:
     """The reply in codex's events: the last message of the agent."""
     text, usage = "", Usage()
-    for event in _events(output):
+    for event in (found for line in output.splitlines() if isinstance(found := decode(line), dict)):
         item = event.get("item") or {}
         if event.get("type") == "item.completed" and item.get("type") == "agent_message":
             text = str(item.get("text", ""))
@@ -169,10 +178,6 @@ def codex_reply(output: bytes, model: str) -> Reply:
         elif event.get("type") == "turn.failed":
             raise _refused("codex", str((event.get("error") or {}).get("message") or "no reason given"))
     return _reply(text, usage, model)
-
-
-def _events(output: bytes) -> Iterator[dict[str, Any]]:
-    yield from (event for line in output.splitlines() if isinstance(event := decode(line), dict))
 
 
 _READERS = {"claude": claude_reply, "codex": codex_reply}
@@ -216,10 +221,8 @@ def _call_of(call: dict[str, Json]) -> ToolUse:
 
 
 def _as_object(answer: Json) -> dict[str, Json] | None:
-    if isinstance(answer, dict):
-        return answer
     if not isinstance(answer, str):
-        return None
+        return answer if isinstance(answer, dict) else None
     text = answer.strip()
     if text.startswith("```"):
         text = text.split("\n", 1)[-1].rsplit("```", 1)[0]
