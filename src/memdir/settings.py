@@ -113,10 +113,7 @@ class Environment:
         # What Qwen Code writes at work, sessions and memories, may lie elsewhere than its settings.
         self.qwen_runtime = path("QWEN_RUNTIME_DIR", self.qwen_home)
         # Where those keep memories of their own that keep them as we do, and which of them do not.
-        self.memory_homes = {
-            "claude": self.claude_home,
-            "qwen": path("QWEN_CODE_MEMORY_BASE_DIR", self.qwen_runtime),
-        }
+        self.memory_homes = {"claude": self.claude_home, "qwen": path("QWEN_CODE_MEMORY_BASE_DIR", self.qwen_runtime)}
         self.without_memory = ("claude",) if _is_on(variables, "CLAUDE_CODE_DISABLE_AUTO_MEMORY") else ()
         data, config = path("XDG_DATA_HOME", "~", ".local", "share"), path("XDG_CONFIG_HOME", "~", ".config")
         self.opencode_database = path("OPENCODE_DB", data, "opencode", "opencode.db")

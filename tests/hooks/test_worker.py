@@ -21,7 +21,7 @@ from memdir.disk.lock import locked
 from memdir.dream.dream import DreamTask
 from memdir.dream.gates import sessions_since
 from memdir.hooks.work_queue import MAX_TRIES, WorkQueue
-from memdir.layout import Layout
+from memdir.layout import Layout, Place
 from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
@@ -660,3 +660,47 @@ def test_every_session_that_taught_something_is_listed_searched_named_and_purged
     assert RULE in memdir("why", name).out
     purged = memdir("purge", "--source", session, "--json")
     assert memories() == [], purged
+
+
+def many_memories(layout: Layout) -> Path:
+    """So many that nobody who waits for a prompt should wait until they are read; one of them is of the launch."""
+    folder = Path(layout.default_memory)
+    folder.mkdir(parents=True)
+    for number in range(300):
+        text = f"---\nname: note {number}\ndescription: of number {number}\ntype: project\n---\n\n{'words ' * 200}\n"
+        (folder / f"note_{number}.md").write_text(text, encoding="utf-8")
+    text = "---\nname: kalomi launch\ndescription: why the kalomi launch waits\ntype: project\n---\n\nFor a key.\n"
+    (folder / "kalomi.md").write_text(text, encoding="utf-8")
+    (folder / "MEMORY.md").write_text("- [kalomi launch](kalomi.md) — why it waits\n", encoding="utf-8")
+    return folder
+
+
+def test_no_prompt_waits_until_all_memories_are_read_for_the_first_time(agent: Agent, layout: Layout) -> None:
+    """The worker reads them, and a later prompt has them."""
+    many_memories(layout)
+    question = "Why does the kalomi launch wait?"
+    index = Path(Place(layout.default_memory).derived) / "recall.base"
+    with locked(WorkQueue(layout).preparing):
+        assert context(agent.prompt(question)) == "" and not index.exists()
+    agent.prompt("Please go on.")
+    wait_for(index.exists)
+    assert "For a key." in context(agent.prompt(question))
+
+
+def test_a_session_start_has_them_read_before_the_first_prompt(agent: Agent, layout: Layout) -> None:
+    many_memories(layout)
+    agent.start()
+    wait_for((Path(Place(layout.default_memory).derived) / "recall.base").exists)
+
+
+def test_what_a_session_begins_with_is_there_when_the_worker_has_ended(agent: Agent, layout: Layout) -> None:
+    folder = many_memories(layout)
+    agent.start()
+    (folder / "user_ann.md").write_text("---\nname: Ann\ndescription: Ann likes tea\ntype: user\n---\n\nTea.\n")
+    (folder / "MEMORY.md").write_text("- [Ann](user_ann.md) — Ann likes tea\n", encoding="utf-8")
+    work(agent)
+    kept = Path(Place(layout.default_memory).derived) / "session-start"
+    assert "Ann likes tea" in kept.read_text(encoding="utf-8")
+    before = kept.stat().st_mtime_ns
+    agent.session = "another-session"
+    assert "Ann likes tea" in context(agent.start()) and kept.stat().st_mtime_ns == before

@@ -12,18 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from statistics import fmean
 
-from memdir.agent.evidence import (
-    CLEARLY,
-    ECHOED,
-    FACTUAL,
-    LEAD,
-    OWN_LEAD,
-    SAID,
-    TELLING_TERMS,
-    Evidence,
-    Said,
-    Support,
-)
+from memdir.agent.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, TELLING_TERMS, Evidence, Said, Support
 from memdir.store.kept import REASON_BEFORE
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore

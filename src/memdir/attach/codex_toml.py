@@ -192,9 +192,8 @@ def _beside_trust(parsed: Mapping[str, Any]) -> dict[str, object]:
 def _prefixes(agent: Agent, event: str) -> list[str]:
     """How the names begin under which trust in the hooks of an event is kept: Codex takes its home without links."""
     own = agent.hooks_file
-    files = dict.fromkeys(
-        (own, os.path.join(os.path.realpath(agent.home), os.path.basename(own)), os.path.realpath(own))
-    )
+    beside = os.path.join(os.path.realpath(agent.home), os.path.basename(own))
+    files = dict.fromkeys((own, beside, os.path.realpath(own)))
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()
     return [f"{file}:{snake}:" for file in files]
 

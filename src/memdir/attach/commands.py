@@ -123,9 +123,8 @@ def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context:
         raise UsageError("--own-memory is for claude and qwen", remedy="The others keep no memory in this form")
     served = memory.settings.memory_home
     for agent in agents:
-        is_beside = own_memory(memory.places.environment, memory.layout, agent.name) and not memory.places.is_told_by(
-            agent.name
-        )
+        own = own_memory(memory.places.environment, memory.layout, agent.name)
+        is_beside = own and not memory.places.is_told_by(agent.name)
         if not agent.own_memory or not (options.own_memory or is_beside):
             continue
         choice = options.own_memory or _asked_for(agent, options, context)

@@ -61,10 +61,8 @@ class ListSettings:
                 }
             )
         terminal = context.terminal
-        state = (
-            terminal.style("on", "green") if settings.enabled else terminal.style(f"off: {settings.off_because}", "red")
-        )
-        terminal.line(f"memory is {state}, in {clean(memory.place.root)}")
+        state = ("on", "green") if settings.enabled else (f"off: {settings.off_because}", "red")
+        terminal.line(f"memory is {terminal.style(*state)}, in {clean(memory.place.root)}")
         terminal.line()
         rows = [[o.name, _shown(settings.value(o)), settings.origins.get(o.name, "default"), o.doc] for o in OPTIONS]
         terminal.table(rows, headers=("setting", "value", "from", "what it does"), styles=("bold", "cyan", "", "dim"))

@@ -87,9 +87,8 @@ def _record(store: MemoryStore, context: Context) -> None:
 def print_commit(commit: Commit, context: Context) -> None:
     """A change in two or more lines: id, time, who; then its files."""
     terminal = context.terminal
-    head = (
-        f"{terminal.style(commit.id[:8], 'yellow')} {terminal.dim(_moment_of(commit))}  {terminal.cyan(commit.source)}"
-    )
+    named, when = terminal.style(commit.id[:8], "yellow"), terminal.dim(_moment_of(commit))
+    head = f"{named} {when}  {terminal.cyan(commit.source)}"
     session = commit.trailers.get("Session")
     by = commit.trailers.get("By")
     head += terminal.dim(f"  by {clean(by)}") if by else ""

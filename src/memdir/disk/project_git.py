@@ -153,9 +153,8 @@ class ProjectGit:
             require_time(self._deadline)
             folder = os.path.dirname(path)
             if folder not in is_linked:
-                is_linked[folder] = os.path.realpath(os.path.join(root, folder)) != os.path.join(root, folder).rstrip(
-                    "/"
-                )
+                whole = os.path.join(root, folder)
+                is_linked[folder] = os.path.realpath(whole) != whole.rstrip("/")
             return is_linked[folder] or self._is_private(path)
 
         return is_hidden

@@ -47,9 +47,8 @@ def replace_file(
             expected, wanted = found, merged
     except OSError as error:
         raise disk_error(error, "write" if wanted is not None else "delete", path) from error
-    raise EditConflict(
-        f"{path} was changed by someone else at the same moment", remedy="Read it again and repeat the change"
-    )
+    remedy = "Read it again and repeat the change"
+    raise EditConflict(f"{path} was changed by someone else at the same moment", remedy=remedy)
 
 
 def _exchange(path: str, expected: bytes | None, wanted: bytes | None, mtime_ns: int | None) -> bytes | None:

@@ -340,6 +340,5 @@ def _check_extensions(rest: bytes) -> None:
 
 def _bad_index(what: str) -> LeftOut:
     return LeftOut(
-        f"its index {what}",
-        "Run `git update-index --no-split-index --index-version 2` in the project, if you trust it",
+        f"its index {what}", "Run `git update-index --no-split-index --index-version 2` in the project, if you trust it"
     )

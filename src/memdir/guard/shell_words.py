@@ -65,9 +65,8 @@ def _lines_given(words: list[str]) -> Iterator[str]:
         yield " ".join(words[1:])
     if program in _TAKE_LINES:
         yield from (word for word in words[1:] if " " in word)
-    shell = next(
-        (at for at, word in enumerate(words) if _name(word) in _SHELLS), 0 if program in _RUNNERS else len(words)
-    )
+    none = 0 if program in _RUNNERS else len(words)
+    shell = next((at for at, word in enumerate(words) if _name(word) in _SHELLS), none)
     options = range(shell + 1, len(words))
     given = next((at for at in options if words[at][:1] == "-" != words[at][1:2] and "c" in words[at]), len(words))
     yield from [word for word in words[given + 1 :] if word[:1] not in "-+"][:2]  # an option's value may be first

@@ -64,9 +64,8 @@ def is_private(path: str, kind: int, *, open_to: int = 0) -> bool:
         status = os.lstat(path)
     except (OSError, ValueError):
         return False
-    return (
-        stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.getuid() and not status.st_mode & 0o077 & ~open_to
-    )
+    mode = status.st_mode
+    return stat.S_IFMT(mode) == kind and status.st_uid == os.getuid() and not mode & 0o077 & ~open_to
 
 
 def bring_up(memory: MemDir) -> None:

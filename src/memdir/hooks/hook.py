@@ -49,6 +49,7 @@ SYNC_SECONDS = 2.0  # of them, for what the team changed, when a session starts
 LAST_SECONDS = 2.0  # behind them, to say that it was too late
 MAX_TOLD = 5  # files that a line names
 _OF_ANYBODY = ("tool", "tool done")  # a sub-agent's tools are guarded, too
+_INDEXED = "recall.base"  # where it is missing, all memories have to be read; not by the prompt that comes next
 _START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
 _UNCHECKED = "memdir: a guard could not be asked about this call of a tool (`memdir doctor`)"
@@ -169,6 +170,8 @@ def _after(memory: MemDir, event: str) -> None:
         from memdir.hooks.daemon_client import bring_up
 
         bring_up(memory)
+        if os.path.exists(memory.place.index) and not os.path.exists(os.path.join(memory.place.derived, _INDEXED)):
+            detach("hook", "--work", memory.layout.work_tree)
     if event == "end" and memory.places.syncs:
         detach("hook", "--sync", memory.layout.work_tree)
 
@@ -238,9 +241,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
         memory.start()  # the text says that the directory is there (S4)
     source = call.text("source")
     is_known = _attend(memory, call)
-    if (
-        memory.places.syncs and source != "compact"
-    ):  # before the first turn, not in one; what takes longer goes on behind (E4)
+    if memory.places.syncs and source != "compact":  # before the first turn, not in one; the rest goes on behind (E4)
         process, until = detach("hook", "--sync", memory.layout.work_tree), time.monotonic() + SYNC_SECONDS
         while time.monotonic() < until and not os.waitpid(process, os.WNOHANG)[0]:
             time.sleep(0.02)
@@ -253,7 +254,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
         from memdir.hooks.session_start import behaviour
 
         answer.context = _notes(memory, call, HookAnswer(behaviour(memory, call.host), answer.message))
-    return _with_start(memory, call, answer)
+    return with_start(memory, call, answer)
 
 
 def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -272,7 +273,7 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
     shown = memory.shown.of(call.session)
     if shown.keys(_START):
         return answer
-    both = _with_start(memory, call, answer)
+    both = with_start(memory, call, answer)
     if not fits(call, both):
         return answer
     shown.add(_START, "", 0)
@@ -280,7 +281,7 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
     return both
 
 
-def _with_start(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
+def with_start(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
     """An answer behind what a session begins with, as much of that as fits beside it."""
     from memdir.hooks.session_start import start_context
 
@@ -351,9 +352,8 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     if told and not path:
         from memdir.events import request_refused
 
-        memory.sink.emit(
-            request_refused(what="learning from a session", reason="its transcript is none of the agent's own")
-        )
+        reason = "its transcript is none of the agent's own"
+        memory.sink.emit(request_refused(what="learning from a session", reason=reason))
     attended = Attended(call.session, HOSTS[call.host], path, os.path.realpath(call.folder), begun=begun)
     try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
         attended.save(memory.layout)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from memdir.hooks.daemon_client import SCOPES, chosen
+from memdir.process import detach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def recalled(memory: MemDir, call: HookCall) -> str:
     from memdir.recall.recall import Recaller, RecallRequest
 
     shown = memory.shown.of(call.session)
-    request = RecallRequest(text, recent_tools=_recent_tools(memory, call), shown=shown, room=MAX_CHARACTERS)
+    tools = _recent_tools(memory, call)
+    request = RecallRequest(text, recent_tools=tools, shown=shown, room=MAX_CHARACTERS, on_progress=_not_now)
     answers: dict[str, tuple[list[str], int]] = {}
     told = SCOPES[:1] if call.host in _RECALLING and memory.places.is_told_by(call.host) else ()
     project, user = (_HookChooser(memory, scope, answers, is_told=scope in told) for scope in SCOPES)
@@ -71,7 +73,7 @@ class _HookChooser:
         self._answers = answers
 
     def choose(self, request: RecallRequest) -> Selection:
-        from memdir.recall.recall import Selection
+        from memdir.recall.recall import Selection, Stopped
 
         if self.scope == SCOPES[0]:
             self._answers.update(chosen(self._memory, request))
@@ -86,7 +88,19 @@ class _HookChooser:
 
         place = self._memory.places.of(self.scope)
         selector = LocalSelector(place.root, place.derived)
-        return LocalChooser(place, self.scope, selector, clock=self._memory.clock).choose(request)
+        try:
+            return LocalChooser(place, self.scope, selector, clock=self._memory.clock).choose(request)
+        except Stopped:
+            detach("hook", "--work", self._memory.layout.work_tree)
+            return Selection(self.scope, [], "words")
+
+
+def _not_now(_: int, total: int) -> None:
+    """So much is new that a prompt would wait for it: the worker reads it, and the next prompt has it."""
+    from memdir.recall.recall import Stopped
+
+    if total:
+        raise Stopped
 
 
 def _asked(call: HookCall) -> str:

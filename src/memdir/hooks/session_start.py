@@ -12,10 +12,12 @@ from memdir.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from memdir.layout import Place
     from memdir.memdir import MemDir
+    from memdir.prompts.listing import UsefulIndex
+    from memdir.store.store import MemoryStore
 
 MAX_KEPT_BYTES = 64 << 10
 _NAME = "session-start"
@@ -39,10 +41,10 @@ def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str, is_
     kept = _kept(place, name, state)
     if kept and fits(kept):
         return kept
-    first = behaviour(memory, host)
-    text, room = first, 10_000
-    while room > 0:
-        text = "\n\n".join(filter(None, (first, *_indexes(memory, room, ("project",) if is_told else ()))))
+    text = first = behaviour(memory, host)
+    indexes, room = _indexes(memory, ("project",) if is_told else ()), 10_000
+    while room > 0 and indexes:
+        text = "\n\n".join(filter(None, (first, *_within(indexes, room))))
         if fits(text):
             break
         room = room * 4 // 5 if room > 500 else 0
@@ -52,26 +54,29 @@ def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str, is_
     return text
 
 
-def _indexes(memory: MemDir, room: int, without: Sequence[str]) -> list[str]:
-    """The project's index, then the user's own for all projects; each with what it is, as in a conversation (P6)."""
-    from memdir.prompts.door import shown_line
-    from memdir.prompts.listing import OF_TEAM, quoted_index, useful_index
+def _indexes(memory: MemDir, without: Sequence[str]) -> list[tuple[MemoryStore, UsefulIndex]]:
+    """The project's index, then the user's own for all projects, and the team's."""
+    from memdir.prompts.listing import UsefulIndex
     from memdir.recall.recall_log import RecallLog
 
-    found = []
+    scopes = ("project", "user", *(("team",) if memory.places.has_team else ()))
+    wanted = [scope for scope in scopes if scope not in without and not memory.settings.skip_index]
+    stores = [store for store in map(memory.stores.of, wanted) if os.path.isdir(store.root)]
+    return [(store, UsefulIndex(store, RecallLog(store.place.state).counts())) for store in stores]
+
+
+def _within(indexes: Sequence[tuple[MemoryStore, UsefulIndex]], room: int) -> Iterator[str]:
+    """As much of them as there is room for; each with what it is, as in a conversation (P6)."""
+    from memdir.prompts.door import shown_line
+    from memdir.prompts.listing import OF_TEAM, quoted_index
+
     told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
-    if memory.places.has_team:
-        told["team"] = OF_TEAM
-    for scope in [scope for scope in told if scope not in without] if not memory.settings.skip_index else ():
-        store = memory.stores.of(scope)
-        if os.path.isdir(store.root):
-            used = RecallLog(store.place.state).counts()
-            text = useful_index(store, room=room, used=used)
-            text = quoted_index(text) if scope == "team" else text
-            if text:
-                found.append(f"Contents of {shown_line(store.place.index)} ({told[scope]}):\n\n{text}")
-                room -= len(text)
-    return found
+    for store, index in indexes:
+        text = index.within(room)
+        text = quoted_index(text) if store.scope == "team" else text
+        if text:
+            yield f"Contents of {shown_line(store.place.index)} ({told.get(store.scope, OF_TEAM)}):\n\n{text}"
+            room -= len(text)
 
 
 def _state(memory: MemDir, places: list[Place]) -> str:

@@ -39,6 +39,7 @@ class WorkQueue:
         self._saved = os.path.join(layout.attached, "saved")
         self._known = os.path.join(layout.attached, "told")
         self.lock = os.path.join(layout.attached, "worker.lock")
+        self.preparing = os.path.join(layout.attached, "preparing.lock")
 
     def add(self, session: str) -> None:
         """A turn of this session ended."""

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from memdir.disk.lock import locked
 from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
-from memdir.hooks.hook import HOSTS, own_transcript
+from memdir.hooks.daemon_client import SCOPES
+from memdir.hooks.hook import HOSTS, HookAnswer, HookCall, own_transcript, with_start
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
 from memdir.remember.turn import is_asked
+from memdir.search.index_store import MemoryIndex
 from memdir.session import Session
 from memdir.settings import Settings
 from memdir.transcript.attended import Attended
@@ -37,7 +39,25 @@ _COMMANDS = {"claude-code": "claude", "codex": "codex"}  # agents whose own prog
 def work(folder: str) -> None:
     """`memdir hook --work FOLDER`: work until nothing waits."""
     os.nice(NICE)
+    prepare(folder)
     asyncio.run(_work(folder))
+    prepare(folder)
+
+
+def prepare(folder: str) -> None:
+    """Read what changed in the memories, so that neither a prompt nor the start of a session has to."""
+    memory = open_memory(folder, source="hook")
+    if not memory.settings.enabled or not os.path.isdir(memory.place.root):
+        return
+    starts = {memory.places.is_told_by(host): HookCall(host, "SessionStart", {}) for host in HOSTS}
+    try:
+        with locked(WorkQueue(memory.layout).preparing):  # one reads them, and who waited finds little to do
+            for place in map(memory.places.of, SCOPES):
+                MemoryIndex(place.root, place.derived).refresh()
+            for call in starts.values():
+                with_start(memory, call, HookAnswer())
+    except MemdirError:  # whoever needs it reads it then
+        return
 
 
 async def _work(folder: str) -> None:

@@ -46,9 +46,8 @@ def _place(options: argparse.Namespace, context: Any, *, creates: bool) -> str:
         return place
     path = place.removeprefix("sqlite:///")
     if "://" in path:
-        raise UsageError(
-            f"{_told(place)} is no database that a hub knows", remedy="Name an SQLite file, or postgresql://…"
-        )
+        remedy = "Name an SQLite file, or postgresql://…"
+        raise UsageError(f"{_told(place)} is no database that a hub knows", remedy=remedy)
     if not os.path.exists(path) and not creates:
         remedy = "Is --database right? `memdir hub serve` and `memdir hub admin add-team` make a new one"
         raise UsageError(f"there is no hub's database {path}", remedy=remedy)

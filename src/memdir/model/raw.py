@@ -44,9 +44,8 @@ def words_of(content: Content) -> str:
         return content
     blocks = plain_json(content)
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise UsageError(
-            f"{type(content).__name__} is no message of a user", remedy="Pass its text, or its list of content blocks"
-        )
+        remedy = "Pass its text, or its list of content blocks"
+        raise UsageError(f"{type(content).__name__} is no message of a user", remedy=remedy)
     return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 

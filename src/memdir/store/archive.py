@@ -133,15 +133,13 @@ def _take_in(change: ChangeSet, key: str, data: bytes, result: Imported) -> None
 
 def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
     if not os.path.isdir(source):
-        raise ImportRefused(
-            f"{source} is neither a folder nor a zip file", remedy="Name a folder of .md files, or a .zip"
-        )
+        remedy = "Name a folder of .md files, or a .zip"
+        raise ImportRefused(f"{source} is neither a folder nor a zip file", remedy=remedy)
     total = 0
     for number, (key, entry) in enumerate(walk(source)):
         if not entry.is_file(follow_symlinks=False):
-            raise ImportRefused(
-                f"{harmless_name(key)} in {source} is a link or no plain file", remedy="Replace it by a plain file"
-            )
+            remedy = "Replace it by a plain file"
+            raise ImportRefused(f"{harmless_name(key)} in {source} is a link or no plain file", remedy=remedy)
         total += min(entry.stat(follow_symlinks=False).st_size, MAX_MEMORY_BYTES)
         _check_limits(source, number + 1, total)
         with disk_errors("read", entry.path):

@@ -88,9 +88,8 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
 
 def _refuse_deletion(key: str, text: str) -> None:
     if any(_DELETION.fullmatch(line.strip()) for line in _outside_fences(text)):
-        raise BadMemoryFile(
-            f"{key} holds a line that deletes beside a text", remedy=f"{HOW_TO_DELETE}, and nothing else"
-        )
+        remedy = f"{HOW_TO_DELETE}, and nothing else"
+        raise BadMemoryFile(f"{key} holds a line that deletes beside a text", remedy=remedy)
 
 
 def _problems(topic: Topic) -> list[str]:

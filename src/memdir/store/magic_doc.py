@@ -114,9 +114,8 @@ class MagicDoc:
         if before and not after:
             raise BadMemoryFile("the document would be empty", remedy="Write all of it, as it should read now")
         if len(before) >= FEW_WORDS and len(before & after) < MIN_KEPT * len(before):
-            raise BadMemoryFile(
-                "most of what the document says would be gone", remedy="Write all of it, also what stays as it is"
-            )
+            remedy = "Write all of it, also what stays as it is"
+            raise BadMemoryFile("most of what the document says would be gone", remedy=remedy)
 
 
 def _unobeyed(key: str) -> str:

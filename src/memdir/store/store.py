@@ -82,9 +82,8 @@ class ChangeSet:
                     )
                 data = merged
         if len(data) > most_bytes(key):
-            raise BadMemoryFile(
-                f"{key}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest"
-            )
+            remedy = "Keep the point, drop the rest"
+            raise BadMemoryFile(f"{key}: {too_large(len(data), most_bytes(key))}", remedy=remedy)
         from memdir.store.secrets.refuse import refuse_secrets
 
         refuse_secrets(key, data, self.read(key), scope=self._store.scope, is_allowed=allow_secret)

@@ -48,9 +48,8 @@ def undo(
         )
     files = _ours(commit)
     if not files:
-        raise MemoryNotFound(
-            f"{commit.id[:8]} changed no file that memdir may write", remedy="`memdir diff` shows what it changed"
-        )
+        remedy = "`memdir diff` shows what it changed"
+        raise MemoryNotFound(f"{commit.id[:8]} changed no file that memdir may write", remedy=remedy)
     if not revision:
         _require_no_surprise(commit, files)
     if is_dry:
@@ -218,9 +217,8 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
         blob = next((file.after for file in commit.files if file.path == path), "")
         if blob:
             return commit, blob
-    raise MemoryNotFound(
-        f"the history has no earlier version of {path}", remedy=f"`memdir log {path}` shows what it has"
-    )
+    remedy = f"`memdir log {path}` shows what it has"
+    raise MemoryNotFound(f"the history has no earlier version of {path}", remedy=remedy)
 
 
 def history_key(store: MemoryStore, wanted: str) -> str:

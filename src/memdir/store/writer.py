@@ -10,13 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from memdir.disk.atomic import (
-    abandoned_temporaries,
-    delete_file,
-    disk_error,
-    flush_folder,
-    keep_bytes,
-)
+from memdir.disk.atomic import abandoned_temporaries, delete_file, disk_error, flush_folder, keep_bytes
 from memdir.disk.held_folder import held_folder
 from memdir.disk.lock import WAIT_SECONDS, locked
 from memdir.disk.plain_file import NotPlain, TooLarge, read_plain

@@ -376,12 +376,7 @@ _TWO = f"W(?:{_P}C{_P}W|,P*W)?"
 # A kind, the symbols it needs (one of each group), what resolves it, and its shapes.
 _TABLE: _Shapes = (
     ("absolute", ("KJ",), _absolute, ("[KJ]",)),
-    (
-        "month day",
-        ("M", "NoO"),
-        _day_of_month,
-        (f"P*[No];?P*M{_P}Y?", f"P*OP*M{_P}Y?", f"MP*[No]{_P}Y?"),
-    ),
+    ("month day", ("M", "NoO"), _day_of_month, (f"P*[No];?P*M{_P}Y?", f"P*OP*M{_P}Y?", f"MP*[No]{_P}Y?")),
     ("month day", ("N", "U", "j"), _day_of_month, ("(?:YU)?NUNj",)),
     ("nth of month", ("OoL", "WU", "MU"), _nth_of_month, ("P*[OoL]P*[WU][PIF]*(?:T?P*MP*Y?|[TXc]?P*U|UP*X)",)),
     (

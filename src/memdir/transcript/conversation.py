@@ -178,9 +178,8 @@ class Conversation:
         """Go back: the conversation goes on behind this message, and what came after it stays on disk as a branch."""
         at = next((at for at, message in enumerate(self.messages) if message.id == message_id), None)
         if at is None:
-            raise MemoryNotFound(
-                f"there is no message {message_id} in this conversation", remedy="Resume at it instead"
-            )
+            remedy = "Resume at it instead"
+            raise MemoryNotFound(f"there is no message {message_id} in this conversation", remedy=remedy)
         if at < self._compacted:  # its own records lead back behind the compaction: say again what was carried over
             self.compact(self.messages[0], self.messages[1 : at + 1], {"trigger": "rewind"})
         else:
