@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-SECONDS = 60.0  # until something is shown, on a busy machine
+SECONDS = 150.0  # until something is shown, on a busy machine
 ENTER, DOWN = "\r", "\x1b[B"
 _CONTROL = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P_^][^\x1b]*\x1b\\|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x1b."
