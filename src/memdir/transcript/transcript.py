@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from memdir.disk.atomic import FILE_MODE, disk_error, disk_errors, make_folder
+from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.open_writers import is_shared, mark_writing
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, require_plain
 from memdir.transcript.message import Message
@@ -72,12 +72,15 @@ class Transcript:
         descriptor = self._descriptor if self._is_marked and self._descriptor is not None else self._open()
         data = b"\n" + lines if self._is_torn else lines
         self._is_torn = True  # until all is there: a full disk, or a signal in a very large record, leaves half a line
-        with disk_errors("append to", self.path):
-            while data:
-                data = data[os.write(descriptor, data) :]
+        try:
+            written = os.write(descriptor, data)
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
             self._is_torn = False
             if self._is_durable:
                 os.fsync(descriptor)
+        except OSError as error:  # not `disk_errors`: every message waits for it
+            raise disk_error(error, "append to", self.path) from error
 
     def dated(self, message: Message) -> Message:
         """A message with an id and a time of its own."""
