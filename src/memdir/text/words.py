@@ -30,8 +30,8 @@ def split_words(text: str) -> list[str]:
     out: list[str] = []
     if spaced.isascii():
         whole, lowered = spaced.split(), spaced.lower().split()
-        parts = {word: _parts(word) for word in set(whole).difference(lowered)}
-        if not any(parts.values()) and len(max(lowered, key=len, default="")) <= MAX_WORD_CHARS:
+        parts = {word: _parts(word) for word in set(whole).difference(lowered)} if whole != lowered else {}
+        if not any(parts.values()) and max(map(len, lowered), default=0) <= MAX_WORD_CHARS:
             return lowered
         for word, lower in zip(whole, lowered, strict=True):
             if len(lower) <= MAX_WORD_CHARS:

@@ -43,11 +43,27 @@ class Note:
     def __init__(self, name: str, description: str, body: str, kind: str = "") -> None:
         self.text = f"{name}\n{description}\n{body}"
         self.name_text, self.description, self.body, self.kind = name, description, body, kind
-        self.name_words = _content(name)
-        self.description_words = _content(description)
-        self.body_words = _content(body)
-        self.words = list(dict.fromkeys([*self.name_words, *self.description_words, *self.body_words]))[:MAX_WORDS]
-        self.stems = frozenset(map(stem, self.words))
+
+    @cached_property
+    def name_words(self) -> list[str]:
+        return _content(self.name_text)
+
+    @cached_property
+    def description_words(self) -> list[str]:
+        return _content(self.description)
+
+    @cached_property
+    def body_words(self) -> list[str]:
+        return _content(self.body)
+
+    @cached_property
+    def words(self) -> list[str]:
+        return list(dict.fromkeys(_content(self.text)))[:MAX_WORDS]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        words = set(split_words(self.text))  # of most notes all count, in whatever order
+        return frozenset(map(_root, words if len(words) <= MAX_WORDS else self.words)) - {""}
 
     @cached_property
     def claim(self) -> str:
@@ -222,10 +238,15 @@ def _wording() -> frozenset[str]:
     return frozenset(map(stem, small_words("wording measure of at says told")))
 
 
+@lru_cache(1 << 15)
+def _root(word: str) -> str:
+    """The stem of a word that may name something; empty for another."""
+    is_small = word in stops() or (len(word) == 1 and word.isascii() and not word.isdigit())
+    return "" if is_small else stem(word)
+
+
 def _content(text: str) -> list[str]:
-    small = stops()
-    told = (word for word in split_words(text) if word not in small)
-    return [word for word in told if len(word) > 1 or word.isdigit() or not word.isascii()]
+    return [word for word in split_words(text) if _root(word)]
 
 
 _table = cache(open_table)

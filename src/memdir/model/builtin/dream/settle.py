@@ -110,26 +110,26 @@ class Neighbours:
 
     def __init__(self) -> None:
         self.notes: dict[str, Note] = {}
-        self._holders: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._holders: defaultdict[str, list[str]] = defaultdict(list)
 
     def put(self, page: Page) -> None:
         """Take a new or changed page in."""
         self.drop(page.key)
         note = self.notes[page.key] = note_of(page)
         for word in note.stems:
-            self._holders[word][page.key] = None
+            self._holders[word].append(page.key)
 
     def drop(self, key: str) -> None:
         """A page that is gone."""
         gone = self.notes.pop(key, None)
         for word in gone.stems if gone else ():
-            self._holders[word].pop(key, None)
+            self._holders[word].remove(key)
 
     def near(self, note: Note, *, but: str = "") -> list[str]:
         """The pages that share most with a note, nearest first."""
         sums: dict[str, float] = {}
         for word, weight in note.telling.items():
-            holders = self._holders.get(word, {})
+            holders = self._holders.get(word, ())
             if len(holders) <= MAX_HOLDERS:
                 rare = weight * math.log(2 + len(self.notes) / max(1, len(holders)))
                 for key in holders:
