@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memdir.disk.plain_file import open_plain
+from memdir.disk.plain_file import open_descriptor, open_plain
 from memdir.transcript.record import (
     ATTRIBUTION,
     FILE_HISTORY,
@@ -52,10 +52,15 @@ def lines_forwards(path: str, start: int = 0, end: int | None = None) -> Iterato
     """The lines from the byte `start` on, those that begin before `end` and end soon; none where there is no plain file
     that can be read."""
     try:
-        with open_plain(path) as file:
-            yield from _forwards(file.fileno(), start, end)
+        descriptor, _ = open_descriptor(path)
     except OSError:
         return
+    try:
+        yield from _forwards(descriptor, start, end)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
 
 
 def lines_backwards(path: str) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from itertools import islice
 
 from memdir.disk.atomic import delete_file, delete_tree
 from memdir.disk.open_writers import left_alone
-from memdir.disk.plain_file import open_plain, read_beginning
+from memdir.disk.plain_file import open_descriptor, read_beginning
 from memdir.errors import DiskError, MemoryNotFound
 from memdir.layout import Layout, is_session_id
 from memdir.settings import Environment
@@ -99,26 +99,30 @@ def summary_of(ref: SessionRef, source: TranscriptSource, *, notes: str = "") ->
         return SessionSummary(ref, _shortened(_first_words(messages)), len(messages))
     head, tail = _ends(ref)
     count, is_guessed = _count(ref, source, tail)
-    title = (
-        _given_title((*head, *tail)) or _noted_title(notes) or _first_words(source.messages(ref, end=LOOKED_THROUGH))
-    )
+    title = _given_title((*head, *tail)) or (_noted_title(notes) if notes else "")
+    title = title or _first_words(source.messages(ref, end=LOOKED_THROUGH))
     return SessionSummary(ref, _shortened(title), count, is_guessed)
 
 
 def _ends(ref: SessionRef) -> tuple[list[bytes], list[bytes]]:
     """The whole lines at both ends of a transcript; a short one is all tail."""
     try:
-        with open_plain(ref.path, follow=False) as file:
-            if ref.size <= 2 * END_BYTES:
-                return [], file.read(ref.size).split(b"\n")
-            head, tail = os.pread(file.fileno(), END_BYTES, 0).split(b"\n")[:-1], []
-            for length in (END_BYTES, LONG_END_BYTES):
-                tail = os.pread(file.fileno(), length, max(0, ref.size - length)).split(b"\n")[1:]
-                if any(line.strip() for line in tail):
-                    break
-            return head, tail
+        descriptor, _ = open_descriptor(ref.path, follow=False)
     except OSError:
         return [], []
+    try:
+        if ref.size <= 2 * END_BYTES:
+            return [], os.pread(descriptor, ref.size, 0).split(b"\n")
+        head, tail = os.pread(descriptor, END_BYTES, 0).split(b"\n")[:-1], []
+        for length in (END_BYTES, LONG_END_BYTES):
+            tail = os.pread(descriptor, length, max(0, ref.size - length)).split(b"\n")[1:]
+            if any(line.strip() for line in tail):
+                break
+        return head, tail
+    except OSError:
+        return [], []
+    finally:
+        os.close(descriptor)
 
 
 def _count(ref: SessionRef, source: TranscriptSource, tail: list[bytes]) -> tuple[int, bool]:
