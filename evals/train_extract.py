@@ -41,7 +41,10 @@ STEEP = 1e-5  # mean slope at which a fit is good enough
 BYSTANDERS = (2, 8, 40)  # other people's memories put beside each conversation's own
 COVERED = 0.5  # of a clause or of a mark that the other must cover
 COMMON = 4  # conversations that a stem must stand in to be known as common
-HEADING = "# Weights of nothing, feedback, project, user, reference, reason, by what stands in a clause (make train)"
+HEADING = (
+    "# Weights of nothing, feedback, project, user, reference, reason, by what stands in a clause, and of anything due,"
+    " by what stands in a message (make train)"
+)
 
 Numbers = Any  # an array of numpy
 Row = Mapping[str, float]
@@ -117,28 +120,22 @@ def familiarity(examples: Sequence[Example]) -> dict[str, float]:
 def fit(names: Sequence[str], rows: Sequence[Row], dense: Numbers, answers: Numbers, weights: Numbers, strength: float):  # type: ignore[no-untyped-def]
     """Multinomial logistic regression with a ridge: weights by class for each name, then for each dense column."""
     index = {name: at for at, name in enumerate(names)}
-    known = [[(index[name], value) for name, value in row.items() if name in index] for row in rows]
-    width = max(map(len, known))
-    columns = np.full((len(rows), width), len(names))
-    values = np.zeros((len(rows), width))
-    for at, some in enumerate(known):
-        columns[at, : len(some)] = [column for column, _ in some]
-        values[at, : len(some)] = [value for _, value in some]
+    known = [(at, index[name], value) for at, row in enumerate(rows) for name, value in row.items() if name in index]
+    owners, columns = (np.array([one[part] for one in known]) for part in (0, 1))
+    values = np.array([value for _, _, value in known])
     classes = int(answers.max()) + 1
     wanted = np.eye(classes)[answers]
 
     def loss(point: Numbers) -> tuple[float, Numbers]:
         table = point.reshape(-1, classes)
-        padded = np.vstack([table[: len(names)], np.zeros((1, classes))])
-        scores = np.einsum("ijk,ij->ik", padded[columns], values) + dense @ table[len(names) :]
+        named = [np.bincount(owners, values * table[columns, k], len(rows)) for k in range(classes)]
+        scores = np.stack(named, 1) + dense @ table[len(names) :]
         scores -= scores.max(1, keepdims=True)
         powers = np.exp(scores)
         shares = powers / powers.sum(1, keepdims=True)
         cost = -(weights * np.log((shares * wanted).sum(1))).sum() + (point @ point) / 2 / strength
         errors = (shares - wanted) * weights[:, None]
-        slopes = [
-            np.bincount(columns.ravel(), (values * errors[:, [k]]).ravel(), len(names) + 1)[:-1] for k in range(classes)
-        ]
+        slopes = [np.bincount(columns, values * errors[owners, k], len(names)) for k in range(classes)]
         return float(cost), np.vstack([np.stack(slopes, 1), dense.T @ errors]).ravel() + point / strength
 
     size = (len(names) + dense.shape[1]) * classes
@@ -182,16 +179,18 @@ def _direction(slope: Numbers, history: Sequence[tuple[Numbers, Numbers, float]]
     return way
 
 
-def fit_two(rows: Sequence[Row], answers: Sequence[bool], strength: float) -> dict[str, float]:
+def fit_two(
+    rows: Sequence[Row], answers: Sequence[bool], strength: float, weights: Sequence[float] = ()
+) -> dict[str, float]:
     """Logistic regression for yes and no: the log-odds that each feature adds."""
     names = sorted({name for row in rows for name in row})
-    nothing, even = np.zeros((len(rows), 0)), np.ones(len(rows))
-    points = fit(names, rows, nothing, np.array(answers, int), even, 2 * strength)
+    nothing, counts = np.zeros((len(rows), 0)), np.array(weights or [1.0] * len(rows))
+    points = fit(names, rows, nothing, np.array(answers, int), counts, 2 * strength)
     return {name: round(float(yes - no), 4) for name, (no, yes) in zip(names, points, strict=True)}
 
 
 def fit_clauses(examples: Sequence[Example]) -> tuple[dict[str, tuple[int, ...]], tuple[tuple[int, ...], ...]]:
-    """Weights of features and of the vector's dimensions, in steps."""
+    """Weights of features, the last for the whole message, and of the vector's dimensions, in steps."""
     told = [(seen, letter, one.case) for one in examples for seen, letter in one.clauses()]
     counts = Counter(name for seen, _, _ in told for name in seen.features)
     names = sorted(name for name, count in counts.items() if count >= MIN_COUNT)
@@ -200,8 +199,22 @@ def fit_clauses(examples: Sequence[Example]) -> tuple[dict[str, tuple[int, ...]]
     answers = np.array([CLASSES.index(letter) for _, letter, _ in told])
     weights = np.array([_weight(case) for _, _, case in told])
     points = np.rint(fit(names, rows, dense, answers, weights, STRENGTH) / STEP).astype(int)
-    table = {name: tuple(map(int, row)) for name, row in zip(names, points, strict=False) if row.any()}
-    return table, tuple(tuple(map(int, row)) for row in points[len(names) :])
+    whole = fit_messages(examples, set(names))
+    table = {name: (*map(int, row), whole.get(name, 0)) for name, row in zip(names, points, strict=False)}
+    meaning = tuple(tuple(map(int, row)) for row in points[len(names) :])
+    return {name: row for name, row in table.items() if any(row)}, meaning
+
+
+def fit_messages(examples: Sequence[Example], known: set[str]) -> dict[str, int]:
+    """How much each feature says that anything is due in a message in which it stands somewhere, in steps."""
+    told = [
+        (turn.seen, any(one.letters[turn.index, seen.clause.number] in TYPES for seen in turn.seen), _weight(one.case))
+        for one in examples
+        for turn in one.turns
+    ]
+    rows = [dict.fromkeys((name for seen in some for name in seen.features if name in known), 1.0) for some, *_ in told]
+    odds = fit_two(rows, [is_due for _, is_due, _ in told], STRENGTH, [weight for *_, weight in told])
+    return {name: round(value / STEP) for name, value in odds.items()}
 
 
 def _weight(case: Case) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Literal
 
-from memdir.text.language import alternatives, anywhere
+from memdir.text.language import alternatives, anywhere, at_end
 from memdir.text.sentences import LINES, QUOTE, bounds, masked, sentences_of
 from memdir.text.words import is_unspaced
 
@@ -423,6 +423,8 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     if report is None or _has("me", " ".join(sentence[: report.start()].split()[-2:])):
         return [("own", sentence)]
     begin = max((turn.end() for turn in _TURNS.finditer(sentence, 0, report.start())), default=0)
+    if begin and at_end("asked-so").search(sentence.rstrip(" .!")):
+        return [("own", sentence)]  # "never on Fridays, the team asked for that": a rule with its reason
     if len(sentence[report.end() :].split()) <= MAX_LABEL_WORDS:
         begin = 0  # "…, says the wiki": what was said stands before
     # The first turn behind the report with the user's own words anywhere behind it: it need only be asked once.

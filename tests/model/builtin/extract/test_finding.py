@@ -211,6 +211,8 @@ def test_two_rules_and_a_role_in_one_message_are_three_memories(said: str) -> No
         "Immer Commits squashen vor dem Mergen.",
         "Toujours lancer les tests avant de pousser.",
         "Nunca hagas push directo a la rama principal, que se rompe todo.",
+        "Never deploy on Fridays, the on-call team asked for that.",
+        "Deploya aldrig på fredagar, det blir för sent.",
     ],
 )
 def test_a_plain_rule_or_a_moved_value_is_kept(said: str) -> None:

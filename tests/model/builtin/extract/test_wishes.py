@@ -240,3 +240,9 @@ def test_a_jest_is_no_wish() -> None:
 )
 def test_what_follows_remember_tells_of_what_type_it_is(said: str, kind: str) -> None:
     assert only(f"u: {said}\na: OK.").type == kind
+
+
+def test_a_wish_whose_subject_is_to_be_forgotten_later_is_none() -> None:
+    told = "u: new rule, all configs in toml\na: OK.\nu: {}\na: OK."
+    assert not drafts(told.format("forget the toml thing, it stays yaml"))
+    assert drafts(told.format("forget the deploy for today"))

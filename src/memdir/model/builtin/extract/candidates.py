@@ -14,16 +14,18 @@ from memdir.model.builtin.extract.features import OPENING_WORDS, Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, corrected
 from memdir.model.builtin.extract.talk import Existing, clauses
-from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
+from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said, unopened
 from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
 from memdir.text.speakers import own_words
 
-KEEP = 0.6  # how likely a clause must be something to keep
+KEEP = 0.8  # how likely a clause must be something to keep
+KEEP_ALONE = 0.6  # the same where nothing else is said: nobody types a mere aside
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = 0.12  # how likely a plain rule must be all the same: "never seen that before" is none
+THINKABLE_LATER = 0.2  # the same where other words stand before "never": "it never works" is none
 RULE_WORDS = 4  # fewer are a shout
 NOT_MEANT = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour", "compose", "others", "story"})
 NOT_TOLD = NOT_MEANT - {"compose", "others", "story"}  # "from now on write …" is a wish all the same
@@ -81,32 +83,39 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
     """What the judge thinks, and more where a wish is said in so many words, or something moved."""
     is_announced, is_listed, around = False, False, frozenset[str]()
     jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
-    thought = [judge.probabilities(seen.features, seen.words) for seen in turn.seen]
+    due = judge.due(feature for seen in turn.seen for feature in seen.features)
+    thought = [judge.probabilities(seen.features, seen.words, due) for seen in turn.seen]
     meant = _pointed_at(turn, thought)
     for at, (seen, odds) in enumerate(zip(turn.seen, thought, strict=True)):
         rule, _ = rule_and_reason(seen.clause.text, turn.language)  # "otherwise the build fails" tells no story
         around |= seen.meanings if rule == seen.clause.text else meanings_in(rule)
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_wish = is_meant and is_explicit(seen, turn.language)
-        is_plain = is_wish or (is_meant and _tells_value(seen, turn.language))
+        is_value = is_meant and _tells_value(seen, turn.language)
+        least = THINKABLE if is_value or (is_wish and seen.wish) else _thinkable(seen, turn.language) if is_wish else 1
         text = seen.clause.text
         is_head = text.endswith((":", "："))
         is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
         is_asked_for = is_asked_for and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
         is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
         is_told = is_told or (is_meant and corrected(text, turn.language, known) is not None)
-        is_kept = is_told or (is_plain and not is_head and 1 - odds["N"] >= THINKABLE)
+        is_kept = is_told or (least < 1 and not is_head and _alone(seen, judge) >= least)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
         )
         is_listed = is_announced if is_head else is_listed
         around = frozenset() if seen.clause.ends else around
-        yield Scored(seen, _made_sure(odds) if is_kept else odds)
+        yield _made_sure(Scored(seen, odds)) if is_kept else Scored(seen, odds)
 
 
-def _made_sure(odds: dict[str, float]) -> dict[str, float]:
-    likely = max(TYPES, key=lambda letter: odds[letter])
-    return {name: PLAIN * (name == likely) + (1 - PLAIN) * share for name, share in odds.items()}
+def _alone(seen: Seen, judge: SentenceJudge) -> float:
+    """How likely a clause is something to keep, whatever is said around it."""
+    return 1 - judge.probabilities(seen.features, seen.words)["N"]
+
+
+def _made_sure(one: Scored) -> Scored:
+    likely = _letter_of((one,))
+    return replace(one, odds={name: PLAIN * (name == likely) + (1 - PLAIN) * odds for name, odds in one.odds.items()})
 
 
 def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
@@ -126,20 +135,29 @@ def _is_told(seen: Seen, *, in_jest: bool) -> bool:
         return False
     text, is_asked = seen.clause.text, seen.wish.kind == "remember-this"
     unmeant = NOT_TOLD - {"onlynow"} if "durable" in seen.meanings else NOT_TOLD
+    unmeant = (
+        unmeant - {"suppose"} if seen.wish.kind == "stop-doing" else unmeant
+    )  # "stop telling me what you could do"
     jokes = bool(seen.meanings & ({"irony"} if is_asked else unmeant)) or (in_jest and not is_asked)
     return is_said(text[seen.wish.says :]) and not announces(text, seen.wish) and not jokes
 
 
 def is_explicit(seen: Seen, language: str) -> bool:
     """A wish in so many words: it begins as one begins, or says that something must always or never be so."""
+    return bool(seen.wish) or _thinkable(seen, language) < 1
+
+
+def _thinkable(seen: Seen, language: str) -> float:
+    """How likely a clause must be something to keep if its words are to make a rule of it; 1 where they do not."""
     text = seen.clause.text
     is_of_himself = anywhere("first-person", language).match(text) and "want" not in seen.meanings  # "I never saw it"
-    if seen.wish or is_of_himself or len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
-        return bool(seen.wish)
-    begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
+    if is_of_himself or len(seen.words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+        return 1
     tongue = None if language == "en" else language  # few words of any language are taken for English
-    is_first = anywhere("rule-first").match(text) or anywhere("rule-begins", tongue).match(text)
-    return bool(is_first or re.match(begins, text, re.IGNORECASE) or anywhere("rule-says", language).search(text))
+    if anywhere("rule-begins", tongue).match(unopened(text)) or anywhere("rule-says", language).search(text):
+        return THINKABLE
+    begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
+    return THINKABLE_LATER if re.match(begins, text, re.IGNORECASE) else 1
 
 
 def _tells_value(seen: Seen, language: str) -> bool:
@@ -167,8 +185,9 @@ def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
 def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
     """The memories of one turn, each with what explains it."""
     groups: list[list[int]] = []
+    least = KEEP if len(judged) > 1 else KEEP_ALONE
     for at, one in enumerate(judged):
-        if one.score < KEEP or is_errand(one):
+        if one.score < least or is_errand(one):
             continue
         if groups and not _begins_another([judged[other] for other in groups[-1]], one, turn.language):
             groups[-1].append(at)
@@ -182,11 +201,16 @@ def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
 
 
 def type_of(members: Sequence[Scored]) -> str:
+    """The type of a memory made of these clauses."""
+    return TYPES[_letter_of(members)]
+
+
+def _letter_of(members: Sequence[Scored]) -> str:
     """What speaks most for; between a rule and a fact of the project, "never" says that it is a rule."""
     sums = {letter: sum(one.odds[letter] for one in members) for letter in TYPES}
     likely = max(sums, key=lambda letter: sums[letter])
     forbids = any(one.seen.meanings >= {"always", "forbid"} and not one.seen.dates for one in members)
-    return TYPES["F" if forbids and likely == "P" and sums["F"] >= RULE_SHARE * sums["P"] else likely]
+    return "F" if forbids and likely == "P" and sums["F"] >= RULE_SHARE * sums["P"] else likely
 
 
 def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> bool:

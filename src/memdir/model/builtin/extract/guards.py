@@ -14,7 +14,7 @@ from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated, subject_and_values
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
-from memdir.text.language import anywhere, stems
+from memdir.text.language import anywhere, fold, stems
 from memdir.text.nearness import is_opposite
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.sentences import sentences_of
@@ -120,8 +120,17 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Seq
     if any(map(_takes_back, candidate.turn.seen[last + 1 :])):
         return True
     spoken = {one.turn.index for one in stand}
-    later = [turn for turn in turns if turn.index > candidate.turn.index and turn.index not in spoken]
-    return any(_takes_back(seen) for turn in later for seen in turn.seen)
+    after = [turn for turn in turns if turn.index > candidate.turn.index]
+    topic = frozenset(candidate.topic)
+    if any(topic.intersection(_forgotten(seen)) for turn in after for seen in turn.seen):
+        return True
+    return any(_takes_back(seen) for turn in after if turn.index not in spoken for seen in turn.seen)
+
+
+def _forgotten(seen: Seen) -> list[str]:
+    """What a clause says that is to be forgotten: "forget the yaml thing"."""
+    said = anywhere("forgets").match(fold(seen.clause.text))
+    return stems(said.string[said.end() :]) if said and not seen.wish else []
 
 
 def _takes_back(seen: Seen) -> bool:

@@ -1,7 +1,8 @@
 """The trained judge: from observed features to how likely a clause is a rule, a fact, a pointer, a reason or nothing.
 
-One linear model over named features and the vector of the clause's words. The shipped file is text that a person can
-review, a feature a line with its weight for each class; `make train` writes it.
+One linear model over named features and the vector of the clause's words, and one over those of the whole message that
+says whether anything is due in it at all. The shipped file is text that a person can review, a feature a line with its
+weight for each class and for the message; `make train` writes it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ CLASSES = ("N", "F", "P", "U", "R", "W")  # nothing, feedback, project, user, re
 TYPES = {"F": "feedback", "P": "project", "U": "user", "R": "reference"}
 FILE = "model/builtin/extract/judge.txt"
 MEANING = 4.0  # how much the vector counts beside one feature
+WHOLE = 0.4  # how much the message counts beside the clause
+MOST_DUE = 3.0  # log-odds: a message full of news makes no news of each of its clauses
 
-Weights = tuple[int, ...]  # one a class, in steps of the judge's scale
+Weights = tuple[int, ...]  # one a class, of a feature also one for the message, in steps of the judge's scale
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,18 @@ class SentenceJudge:
     def _columns(self) -> tuple[Weights, ...]:
         return tuple(zip(*self.meaning, strict=True)) or ((),) * len(CLASSES)
 
-    def probabilities(self, features: Iterable[str], words: Sequence[str]) -> dict[str, float]:
-        """How likely each class is."""
+    def due(self, features: Iterable[str]) -> float:
+        """The log-odds that a message has anything to keep, by what stands in any of its clauses."""
+        told = sum(self.features[name][-1] for name in set(features) if name in self.features)
+        return min(MOST_DUE, self.scale * told)
+
+    def probabilities(self, features: Iterable[str], words: Sequence[str], due: float = 0.0) -> dict[str, float]:
+        """How likely each class is in a message in which something is `due`."""
         sums = [0.0] * len(CLASSES)
         for feature in features:
-            for at, weight in enumerate(self.features.get(feature, ())):
+            for at, weight in enumerate(self.features.get(feature, ())[: len(CLASSES)]):
                 sums[at] += weight
+        sums[0] -= WHOLE * due / self.scale
         if values := meaning_of(words):
             sums = [sum(map(mul, values, column), start) for start, column in zip(sums, self._columns, strict=True)]
         top = max(sums)

@@ -50,6 +50,16 @@ def _opened() -> str:
     return rf"{_GAP}(?:(?:{_typed('wish-opens')}){_GAP}){{0,6}}"
 
 
+@cache
+def _opening() -> re.Pattern[str]:
+    return re.compile(_opened(), re.IGNORECASE)
+
+
+def unopened(text: str) -> str:
+    """The text without what opens a wish: "please", "btw", "you should"."""
+    return _opening().sub("", text, count=1)
+
+
 def _typed(meaning: str) -> str:
     """The phrases of a meaning as they are spelt, and as one types them who has no time for accents."""
     spelt = alternatives(meaning)
