@@ -54,6 +54,7 @@ def once_recalled(_: Body) -> Outcome:
 # P1-P7
 
 
+@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_forty_turns_read_their_conversation_from_the_cache(
     provider: Provider, server: ProviderServer, project: Path, clock: Clock
 ) -> None:
@@ -240,6 +241,7 @@ async def test_a_turn_that_is_stopped_while_a_command_runs_leaves_no_process(
         assert (await host.say("Well?")).ending == "done", "the provider takes a conversation without open calls"
 
 
+@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

@@ -61,6 +61,7 @@ def agent(make_agent: MakeAgent, request: pytest.FixtureRequest) -> Agent:
 
 
 @pytest.mark.parametrize("agent", HOSTS, indirect=True)
+@pytest.mark.slow("codex", "gemini", "qwen")  # what differs in them is in tests/contracts
 def test_each_turn_is_learned_from_once_and_the_transcript_read_from_there_on(
     agent: Agent, layout: Layout, memories: Memories
 ) -> None:
