@@ -49,6 +49,15 @@ def test_words_go_to_standard_output_and_the_conversation_goes_on(
     assert "What is here?" in said and "And there?" in said
 
 
+def test_what_is_about_the_person_is_learned_for_all_projects(memdir: Memdir, tmp_path: Path) -> None:
+    """T1: the date and the folder that the chat tells its model are no reason to doubt what the person says."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        memdir("chat", "-p", "I am a data engineer.", "--model", "builtin", "--project", str(tmp_path / name))
+    listed = json.loads(memdir("list", "--scope", "all", "--json", "--project", str(tmp_path / "two")).out)["memories"]
+    assert [(one["scope"], one["file"]) for one in listed] == [("user", "user_i_am_a_data_engineer.md")]
+
+
 def test_the_built_in_model_says_once_what_it_is(memdir: Memdir, tmp_path: Path) -> None:
     """H1: whoever asks again, in a conversation of its own and wherever, gets the answer and nothing before it."""
     words = ("chat", "-p", "Which way is north?", "--model", "builtin")

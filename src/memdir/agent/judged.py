@@ -112,14 +112,15 @@ class Judged:
         """Whether nothing of it is nearer to somebody else, only agreed to or unsure: every project may believe it."""
         if self.verdict is not Verdict.KEPT or not self.is_users or trace(self).trust is not Trust.USER:
             return False
-        main = [claim for claim in self.claims if claim in self._headline] or list(self.claims)
-        main = [claim for claim in main if claim != IN_OWN_WORDS and not self._is_repeated(claim)]
-        plain = [self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in main]
-        if False in plain or (main and True not in plain):
+        headed = [both for both in self._both if both[0] in self._headline] or self._both
+        main = [(claim, support) for claim, support in headed if claim != IN_OWN_WORDS]
+        news = [claim for claim, _ in main if not self._is_repeated(claim)]
+        plain = [self.evidence.is_plainly_said(claim, is_translated=self.is_translated) for claim in news]
+        if False in plain or (news and True not in plain):
             return False
         # What a model adds of its own is its own only where nobody else said anything that it could be from.
         is_alone = not self.evidence.has_foreign
-        is_main_theirs = None not in plain and all(one.user >= max(SAID, one.foreign) for one in self._main)
+        is_main_theirs = None not in plain and all(one.user >= max(SAID, one.foreign) for _, one in main)
         return (is_alone or is_main_theirs) and not self.strange_remarks
 
     @property
