@@ -157,6 +157,27 @@ def test_log_diff_restore_and_why(memdir: Memdir, project: Path) -> None:
     assert memdir("diff", "nothing-like-it").code == 6
 
 
+def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) -> None:
+    """S14: what was just saved for all projects is the last thing that was done here."""
+    memdir("remember", "The blue door is locked at night")
+    memdir("remember", "I like tea", "--scope", "user")
+    for words in (("log",), ("log", "--scope", "all")):
+        log = answer(memdir(*words, "--json"))["changes"]
+        assert [(one["subject"], one["scope"]) for one in log] == [
+            ("remember I like tea", "user"),
+            ("remember The blue door is locked at night", "project"),
+        ]
+    assert "+I like tea" in memdir("diff").out and "+I like tea" in memdir("diff", log[0]["id"][:8]).out
+    assert answer(memdir("undo", "--scope", "project", "--dry-run", "--json"))["subject"].endswith("at night")
+    assert "I like tea  scope user" in memdir("undo").out
+    listed = answer(memdir("list", "--scope", "all", "--json"))["memories"]
+    assert [one["file"] for one in listed] == ["project_the_blue_door_is_locked_at_night.md"]
+    assert "at night" in memdir("undo", "--scope", "all").out
+    assert memdir("undo").code == 6
+    assert answer(memdir("undo", log[0]["id"][:8], "--dry-run", "--json"))["scope"] == "user"
+    assert "tea" in memdir("log", "tea").out and memdir("log", "nonsense").code == 6
+
+
 def test_before_the_first_change_there_is_nothing_to_show(memdir: Memdir) -> None:
     assert "Nothing has changed yet" in memdir("log").out
     assert memdir("diff").code == 6

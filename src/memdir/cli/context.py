@@ -248,7 +248,7 @@ class Context:
 
     def _places(self) -> list[Place]:
         assert self._memory
-        scopes = {"project", "user", getattr(self._options, "scope", "project")}
+        scopes = {"project", "user", getattr(self._options, "scope", "project")} - {"", "all"}
         try:
             return [self._memory.places.of(scope) for scope in scopes]
         except MemdirError:

@@ -11,9 +11,10 @@ from memdir.text.words import counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from memdir.cli.context import Context
+    from memdir.memdir import MemDir
     from memdir.store.history import Commit
     from memdir.store.log_lines import LogLine
     from memdir.store.store import MemoryStore
@@ -33,11 +34,24 @@ _SOURCES = {
     "team": "taken in from the team",
     "unshare": "taken back from the team, where somebody else wrote it",
 }
+OWN = ""  # the scope that is asked for where none is named: the project's and the person's together
 QUOTED_LINES = 6  # of one message; the rest is in the transcript
 
 
 def history_path(store: MemoryStore, wanted: str) -> str:
     return store.place.prefix + history_key(store, wanted)
+
+
+def add_scopes(parser: argparse.ArgumentParser) -> None:
+    """For a command that looks at the person's own memories wherever they lie, unless it is told where."""
+    add_scope(parser, default=OWN, more="sub-agents' too; without --scope project and user", has_docs=True)
+
+
+def stores_of(scope: str, memory: MemDir) -> dict[str, MemoryStore]:
+    """The stores that were asked for, by scope. The history of a project is that of its team as well."""
+    found = memory.stores.among(scope or "all")
+    wanted = ("project", "user") if scope == OWN else tuple(found)
+    return {one: store for one, store in found.items() if one in wanted and (one != "team" or len(found) == 1)}
 
 
 class Log:
@@ -53,38 +67,56 @@ class Log:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memory", metavar="MEMORY", nargs="?", help="only changes of this file (deleted ones too)")
         add_limit(parser)
-        add_scope(parser, has_docs=True)
+        add_scopes(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import require_history
-
         is_on = context.memory.settings.enabled
-        store = context.store() if is_on else context.state()
-        require_history(store)
+        stores = stores_of(options.scope, context.memory if is_on else context.at_hand())
         if is_on:
-            _record(store, context)
-        path = history_path(store, options.memory) if options.memory else store.place.prefix.rstrip("/")
-        commits = store.history.log(path, limit=options.limit)
+            _record(stores.values(), context)
+        changes = _changes(stores.values(), options.memory, options.limit)
         if options.json:
-            return context.print_json({"changes": [plain_commit(commit) for commit in commits]})
-        if not commits:
+            told = [{**plain_commit(commit), "scope": store.scope} for store, commit in changes]
+            return context.print_json({"changes": told})
+        if not changes:
             context.terminal.line("Nothing has changed yet.")
-        for commit in commits:
-            print_commit(commit, context)
+        for store, commit in changes:
+            print_commit(commit, context, scope=store.scope)
         return 0
 
 
-def _record(store: MemoryStore, context: Context) -> None:
+def _changes(stores: Iterable[MemoryStore], memory: str | None, limit: int) -> list[tuple[MemoryStore, Commit]]:
+    """The newest changes of all these; of one memory, where one of them knows it."""
+    from heapq import merge
+
+    from memdir.store.undo import require_history
+
+    found, unknown = [], None
+    for store in stores:
+        require_history(store)
+        try:
+            path = history_path(store, memory) if memory else store.place.prefix.rstrip("/")
+            found.append([(store, commit) for commit in store.history.log(path, limit=limit)])
+        except MemoryNotFound as error:
+            unknown = unknown or error
+    if unknown and not found:
+        raise unknown
+    newest = merge(*found, key=lambda one: one[0].history.order_of(one[1]), reverse=True)
+    return list(newest)[:limit]
+
+
+def _record(stores: Iterable[MemoryStore], context: Context) -> None:
     """Edits made by hand are shown, too; while somebody else writes, what is known without waiting for them."""
     from memdir.disk.lock import SHORT_WAIT_SECONDS
 
     try:
-        store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
+        for store in stores:
+            store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
     except LockBusy:
         context.note("another process is writing: its change, and edits made by hand just now, are not in this list")
 
 
-def print_commit(commit: Commit, context: Context) -> None:
+def print_commit(commit: Commit, context: Context, *, scope: str = "project") -> None:
     """A change in two or more lines: id, time, who; then its files."""
     terminal = context.terminal
     named, when = terminal.style(commit.id[:8], "yellow"), terminal.dim(_moment_of(commit))
@@ -92,6 +124,7 @@ def print_commit(commit: Commit, context: Context) -> None:
     session = commit.trailers.get("Session")
     by = commit.trailers.get("By")
     head += terminal.dim(f"  by {clean(by)}") if by else ""
+    head += terminal.dim(_in_scope(scope))
     terminal.line(head + (terminal.dim(f"  session {clean(session)}") if session else ""))
     terminal.line(f"  {clean(commit.subject)}")
     marks = {"added": ("+", "green"), "deleted": ("-", "red"), "changed": ("~", "")}
@@ -99,6 +132,10 @@ def print_commit(commit: Commit, context: Context) -> None:
         mark, style = marks[file.verb]
         text = f"{mark} {clean(file.path)}"
         terminal.line("    " + (terminal.style(text, style) if style else text))
+
+
+def _in_scope(scope: str) -> str:
+    return "" if scope == "project" else f"  scope {scope}"
 
 
 def plain_commit(commit: Commit) -> dict[str, object]:
@@ -128,55 +165,62 @@ class Diff:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("what", metavar="CHANGE|MEMORY", nargs="?", help="an id from `memdir log`, or a file")
-        add_scope(parser, has_docs=True)
+        add_scopes(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import require_history
-
-        store = context.store()
-        require_history(store)
-        store.record_outside_changes()
-        commit, path = _chosen(store, options.what)
+        stores = stores_of(options.scope, context.require_enabled())
+        store, commit, path = _chosen(stores.values(), options.what)
         patch = store.history.patch(commit, path)
         if options.json:
-            return context.print_json({**plain_commit(commit), "patch": patch})
-        print_commit(commit, context)
+            return context.print_json({**plain_commit(commit), "scope": store.scope, "patch": patch})
+        print_commit(commit, context, scope=store.scope)
         context.terminal.line()
         context.terminal.patch(patch)
         return 0
 
 
-def _chosen(store: MemoryStore, what: str | None) -> tuple[Commit, str]:
-    if what and (commit := store.history.find_commit(what)):
-        return commit, ""
-    path = history_path(store, what) if what else ""
-    commits = store.history.log(path, limit=1)
-    if not commits:
+def _chosen(stores: Iterable[MemoryStore], what: str | None) -> tuple[MemoryStore, Commit, str]:
+    from memdir.store.undo import require_history
+
+    for store in stores:
+        require_history(store)
+        store.record_outside_changes()
+        if what and (named := store.history.find_commit(what)):
+            return store, named, ""
+    newest = _changes(stores, what, 1)
+    if not newest:
         raise MemoryNotFound("nothing has changed yet", remedy="`memdir remember TEXT` writes the first memory")
-    return commits[0], path
+    store, commit = newest[0]
+    return store, commit, history_path(store, what) if what else ""
 
 
 class Undo:
-    """Take back a change: the newest that was not taken back yet, or the one with the given id. Repeat it to go on.
+    """Take back a change: the newest that was not taken back yet, in this project or in your memories for all projects,
+    or the one with the given id. Repeat it to go on.
 
     Later changes to other lines stay. An undo is a change too: `memdir undo ID` of an undo brings the change back."""
 
-    EXAMPLES = ("memdir undo", "memdir undo --dry-run", "memdir undo 4f2a91c0", "memdir undo --scope docs")
+    EXAMPLES = ("memdir undo", "memdir undo --dry-run", "memdir undo 4f2a91c0", "memdir undo --scope project")
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("change", metavar="CHANGE", nargs="?", default="", help="an id from `memdir log`")
         parser.add_argument("--dry-run", action="store_true", help="tell what would be taken back and change nothing")
-        add_scope(parser, has_docs=True)
+        add_scopes(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        undone = context.start().undo(options.change, scope=options.scope, is_dry=options.dry_run)
+        from memdir.store.undo import scope_of
+
+        memory = context.start()
+        stores = stores_of(options.scope, memory)
+        scope = scope_of(stores, options.change) if len(stores) > 1 else next(iter(stores))
+        undone = memory.undo(options.change, scope=scope, is_dry=options.dry_run)
         if options.json:
             told = {"undone": undone.commit.id, "subject": undone.commit.subject, "files": undone.paths}
-            return context.print_json({**told, "dryRun": options.dry_run})
+            return context.print_json({**told, "scope": scope, "dryRun": options.dry_run})
         terminal = context.terminal
         short_id = terminal.style(undone.commit.id[:8], "yellow")
         verb = "Would take back" if options.dry_run else "Took back"
-        terminal.line(f"{terminal.bold(verb)} {short_id} {clean(undone.commit.subject)}")
+        terminal.line(f"{terminal.bold(verb)} {short_id} {clean(undone.commit.subject)}{_in_scope(scope)}")
         for path in undone.paths:
             terminal.line(f"    {clean(path)}")
         return 0

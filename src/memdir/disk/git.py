@@ -305,7 +305,7 @@ def read_object(objects: str, name: str) -> bytes | None:
     """What an object that has a file of its own holds, of whatever kind; None when there is none, or a damaged one."""
     import zlib
 
-    stored = read_if_plain(_object_path(objects, name), _MAX_OBJECT_BYTES)
+    stored = read_if_plain(object_path(objects, name), _MAX_OBJECT_BYTES)
     if stored is None:
         return None
     try:
@@ -325,7 +325,7 @@ def write_object(objects: str, kind: str, data: bytes) -> str:
     name = object_id(kind, data)
     if read_object(objects, name) == data:
         return name
-    path = _object_path(objects, name)
+    path = object_path(objects, name)
     make_folder(folder := os.path.dirname(path))
     with disk_errors("write", path), written_aside(folder, zlib.compress(_framed(kind, data), 1)) as temporary:
         os.replace(temporary, path)
@@ -376,7 +376,7 @@ def read_batch(output: bytes) -> Iterator[tuple[bytes, bytes]]:
             yield b"", b""
 
 
-def _object_path(objects: str, name: str) -> str:
+def object_path(objects: str, name: str) -> str:
     return os.path.join(objects, name[:2], name[2:])
 
 

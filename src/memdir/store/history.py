@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from memdir.disk.atomic import delete_file, disk_error
-from memdir.disk.git import MANY_BLOBS, Git, object_id, read_batch, read_object, tree_objects, write_object
+from memdir.disk.git import MANY_BLOBS, Git, object_id, object_path, read_batch, read_object, tree_objects, write_object
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
 from memdir.errors import DiskError
@@ -361,6 +361,11 @@ class History:
         arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
         wanted = f"{since}..{head}" if since else head
         return self._commits(self.git.run(*arguments, wanted, "--", *filter(None, paths)))
+
+    def order_of(self, commit: Commit) -> tuple[int, int]:
+        """When a change was made, to be compared with one of another history: within a second, by when it was
+        recorded."""
+        return commit.time, time_of(object_path(self.git.objects, commit.id))
 
     def lineage(self, path: str) -> dict[str, list[Commit]]:
         """The changes of a memory, newest first, then those of every memory it was made from, nearest first (L1)."""

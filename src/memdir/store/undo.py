@@ -153,6 +153,20 @@ def not_undone(store: MemoryStore, limit: int | None = None) -> Iterator[Commit]
             yield commit
 
 
+def scope_of(stores: Mapping[str, MemoryStore], revision: str = "") -> str:
+    """Where a change is to be taken back: the scope whose history knows it, or that of the newest which can be."""
+    for store in stores.values():
+        _require_recorded(store)
+    if revision:
+        return next((one for one, store in stores.items() if store.history.find_commit(revision)), next(iter(stores)))
+    newest = {
+        one: next((commit for commit in standing(store) if _ours(commit) and not commit.is_beginning), None)
+        for one, store in stores.items()
+    }
+    found = [(stores[one].history.order_of(commit), one) for one, commit in newest.items() if commit]
+    return max(found)[1] if found else next(iter(stores))
+
+
 def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore, Commit]:
     """The newest change that stands among those of one conversation and of this process: what others wrote meanwhile
     is not taken back by a key. MemoryNotFound where none is left."""
