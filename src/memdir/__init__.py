@@ -5,6 +5,13 @@ For an agent of one's own there are more in `memdir.agent`, `memdir.model` and `
 `memdir.errors`, and what signatures name besides in `memdir.types`. `memdir.chat.host` is the chat without a screen.
 """
 
+import sys
+
+if "".join(getattr(sys, "argv", ())[:1]).removesuffix(".exe").endswith(("/memdir", "\\memdir")):
+    # Our own command, which loads from here on: Ctrl-C ends it without a traceback (docs/exit-codes.md).
+    _told = sys.excepthook
+    sys.excepthook = lambda kind, *error: None if kind is KeyboardInterrupt else _told(kind, *error)
+
 from memdir.disk.shipped import lazily
 
 # Names that were here before there was a front door, for who still imports them.

@@ -493,6 +493,25 @@ def test_ctrl_c_at_a_question_ends_with_nothing_written(sh: Shell, project: Path
     assert {path.name: path.read_bytes() for path in folder(project).iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    "module", ["memdir.disk.shipped", "memdir.cli.entry", "memdir.cli.context", "memdir.cli.archive"]
+)
+def test_ctrl_c_while_a_command_loads_is_quiet(sh: Shell, tmp_path: Path, module: str) -> None:
+    """Whatever is being imported at that moment."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class PressesCtrlC:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, PressesCtrlC())\n"
+    )
+    done = sh("export", "all.zip", env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode in (130, -signal.SIGINT), "a shell says 130 of both"
+    assert (done.stdout, done.stderr.strip()) == (b"", b"")
+
+
 def test_drafts_of_unchanged_edits_are_removed(sh: Shell, project: Path, tmp_path: Path) -> None:
     sh("remember", "Kept")
     drafts = Path(open_memory(project).place.drafts)

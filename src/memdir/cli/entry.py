@@ -59,12 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     at = _place_of_command(words)
     if words[at : at + 1] == ["hook"] and words[at + 1 : at + 2] not in (["--help"], ["-h"]):
         return _hook(words[at + 1 :], is_process=arguments is None)
-    _open_streams()
     try:
+        _open_streams()
         return _main(words)
     except MemdirError as error:
         _tell(error, as_json="--json" in words)
         return error.exit_code
+    except (KeyboardInterrupt, EOFError):  # while it loads, or at a question: nothing was answered
+        print(file=sys.stderr)
+        return EXIT_INTERRUPTED
 
 
 def _hook(words: list[str], *, is_process: bool) -> int:
@@ -250,9 +253,8 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except MemdirError as error:
         _tell(error, as_json=options.json)
         return error.exit_code
-    except (KeyboardInterrupt, EOFError):  # at a question: nothing was answered
-        print(file=sys.stderr)
-        return EXIT_INTERRUPTED
+    except EOFError:
+        raise
     except BrokenPipeError:  # the reader went away (`memdir list | head`): that is no error
         _drop_output()
         return 0
