@@ -43,6 +43,42 @@ def test_one_sentence_of_news_costs_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (
+            "Tags look like v1.2.3; the CI signs them.\n\nAsk Olga first.\n\n**Why:** the updater; it sorts.",
+            "Tags look like r-1.2.3.",
+            "Tags look like r-1.2.3. The CI signs them.\n\nAsk Olga first.\n\n**Why:** the updater; it sorts.",
+        ),
+        (
+            "The API listens on port 8080; npm starts it.",
+            "The API listens on port 9090; it is slow.",
+            "The API listens on port 9090; it is slow. npm starts it.",
+        ),
+        (
+            "Deploys go out on Friday; Tom approves them; rollbacks need Maria.",
+            "Deploys go out on Monday.",
+            "Deploys go out on Monday. Tom approves them; rollbacks need Maria.",
+        ),
+        (
+            "Olga runs it; the API listens on port 8080.",
+            "The API listens on port 9090.",
+            "The API listens on port 9090.\n\nOlga runs it.",
+        ),
+        (
+            "The API listens on port 8080 (with TLS; Olga runs it).",
+            "The API listens on port 9090.",
+            "The API listens on port 9090.\n\n**Before:** The API listens on port 8080 (with TLS; Olga runs it).",
+        ),
+    ],
+)
+def test_a_half_of_a_sentence_that_nothing_replaces_stays_and_the_old_value_goes(
+    before: str, after: str, found: str
+) -> None:
+    assert updated(before, after) == found
+
+
+@pytest.mark.parametrize(
     ("before", "after", "keeps", "goes"),
     [
         ("Ports: staging 8001, qa 8002, prod 8003.", "The staging port is 9001.", ["8002", "8003", "9001"], []),

@@ -16,8 +16,8 @@ from typing import Literal
 
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic
-from memdir.text.body_text import headings, lines_of_code, sentences
-from memdir.text.language import meanings_in
+from memdir.text.body_text import clauses, headings, lines_of_code, sentences
+from memdir.text.language import common_words, meanings_in
 from memdir.text.naming import describe_rule, title
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import facts_in, is_weekday
@@ -35,6 +35,7 @@ TOLD_OTHERWISE = 1 / 3  # of a sentence's words that another text may tell in wo
 SAME_WORD = 0.35  # each by one that is as near as this
 MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
 _LATER = dict.fromkeys(("main", "code"), ("why", "how", "update", "before")) | {"why": ("how", "before")}
+_ENCLOSED = re.compile(r"[`\"“„«「()\[\]]")
 _ACRONYM = re.compile(r"\b[A-Z]{2,}\b")
 
 Fate = Literal["gone", "past", "kept"]
@@ -69,6 +70,8 @@ class _Unit:
     is_prose: bool = True
     heading: str = ""  # the one that it stands under
     gap: str = " "  # what parts it from the sentence before: a line of its own stays one
+    goes_on: bool = False  # whether it ends at a semicolon
+    is_later: bool = False  # whether one stands before it
 
     @property
     def is_row(self) -> bool:
@@ -130,7 +133,7 @@ class _TextWindows:
 def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Update:
     """The draft `after` with every line of `before` that it left out and does not replace. Only what stood in the draft
     that was `seen` can be left out; what is said `elsewhere` now has moved."""
-    old, new = _units(before.body), _units(after.body)
+    old, new = _clauses(before.body), _clauses(after.body)
     known, stood = _Held(before.body), _Held((seen or before).body)
     news = [unit for unit in new if unit not in known]
     described = after.description if after.description != before.description else ""
@@ -286,6 +289,25 @@ def _units(body: str) -> list[_Unit]:
     return sorted(headed, key=lambda unit: unit.start)
 
 
+def _clauses(body: str) -> list[_Unit]:
+    """The same, with what semicolons part for itself: the news may replace one half of a sentence and not the other.
+    What stands in quotes, brackets or code is one thing."""
+    found = []
+    for unit in _units(body):
+        is_plain = unit.is_prose and not unit.is_row and not _ENCLOSED.search(unit.text)
+        parts = clauses(unit.text) if is_plain else []
+        if len(parts) < 2 or not all(terms_in(unit.text[start:end]) for start, end in parts):
+            found.append(unit)
+            continue
+        for start, end in parts:
+            goes_on = end < len(unit.text)
+            text, at = unit.text[start : end + goes_on], unit.start + start
+            gap = " " if start else unit.gap
+            part = replace(unit, text=text, start=at, end=at + len(text), gap=gap)
+            found.append(replace(part, goes_on=goes_on, is_later=start > 0))
+    return found
+
+
 def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate, _Unit | None]]) -> str:
     """The body with the sentences that it must keep, neighbours together."""
     ending = "\r\n" if "\r\n" in body else "\n"
@@ -297,7 +319,7 @@ def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate,
         said = f"{REASON_BEFORE}{unit.said}" if unit.label == "why" else unit.said
         lost = replace(unit, label="before", lead="", text=said) if fate == "past" else unit
         if fate == "gone" or (chunk and not _joins(chunk, lost)):
-            last = [chunk.text.rpartition("\n")[2].removeprefix(chunk.lead)] if chunk else []
+            last = [_as_sentence(chunk).text.rpartition("\n")[2].removeprefix(chunk.lead)] if chunk else []
             body, follows, chunk = _with_chunk(body, chunk, follows), [*last, *follows], None
         if fate == "gone":
             follows = [successor.text if successor else unit.text, *follows]
@@ -313,13 +335,13 @@ def _joins(chunk: _Unit, unit: _Unit) -> bool:
 
 def _joined(chunk: _Unit, unit: _Unit) -> _Unit:
     text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text}{unit.gap}{unit.text}"
-    return replace(chunk, text=text)
+    return replace(chunk, text=text, goes_on=unit.goes_on)
 
 
 def _with_chunk(body: str, chunk: _Unit | None, follows: Sequence[str]) -> str:
     if chunk is None:
         return body
-    units = _units(body)
+    units, chunk = _clauses(body), _as_sentence(chunk)
     same = [one for one in units if one.label == chunk.label]
     if chunk.label not in ("main", "code") and same:
         head, rest = body[: same[-1].end], body[same[-1].end :]
@@ -329,11 +351,20 @@ def _with_chunk(body: str, chunk: _Unit | None, follows: Sequence[str]) -> str:
     return _placed(body, units, chunk, follows)
 
 
+def _as_sentence(chunk: _Unit) -> _Unit:
+    """Clauses that stand alone now; a name keeps its small letter."""
+    text = chunk.text.removesuffix(";") + "." if chunk.goes_on else chunk.text
+    is_word = chunk.is_later and text.partition(" ")[0] in common_words()
+    return replace(chunk, text=text[0].upper() + text[1:] if is_word else text)
+
+
 def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[str]) -> str:
     """A line behind the one that it stood behind, or else under its heading, or else before the reasons."""
     line = f"{unit.lead}{unit.text}"
     beside = [one for one in units if one.label == unit.label and one.heading == unit.heading]
     anchor = next((one for text in follows for one in beside if one.text == text), None)
+    while anchor and anchor.goes_on:
+        anchor = units[units.index(anchor) + 1]
     if anchor and unit.is_prose and not unit.lead.strip() and anchor.lead == unit.lead:
         return f"{body[: anchor.end]}{unit.gap}{unit.text}{body[anchor.end :]}"
     anchor = anchor or (beside[-1] if unit.heading and beside else None)
