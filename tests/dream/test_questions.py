@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -172,9 +173,11 @@ def test_review_shows_both_texts_and_takes_an_answer(project: Path, memdir: Call
     filled(memory.store)
     [one] = Questions(memory.store, memory.clock).ask(ASKED)
     shown = memdir("review")
+    assert shown.out.count("The timeout is 45 s now") == 1  # type: ignore[attr-defined]
     assert all(words in shown.out for words in ("Noor owns it", "45 s now", "was 30 s", one.id))  # type: ignore[attr-defined]
     listed = json.loads(memdir("review", "--json").out)["questions"]  # type: ignore[attr-defined]
     assert [(row["id"], row["older"]["file"], row["newer"]["file"]) for row in listed] == [(one.id, OLDER, NEWER)]
+    assert datetime.fromisoformat(listed[0]["asked"]).tzinfo is UTC
     answered = memdir("review", one.id, "same", "--json")
     assert json.loads(answered.out)["files"] == [OLDER, NEWER]  # type: ignore[attr-defined]
     assert "No questions" in memdir("review").out  # type: ignore[attr-defined]
@@ -193,11 +196,11 @@ def test_an_answer_that_ends_other_questions_does_not_end_the_review(project: Pa
     with Terminal([memdir_command, "review"], cwd=project, environment=environment) as terminal:
         terminal.wait_for("1 of 3")
         terminal.wait_for("[q]uit?")
-        terminal.type("r\r")
+        terminal.type("xr")  # one key each; others say nothing
         terminal.wait_for("One memory now")
         terminal.wait_for("3 of 3")
         terminal.wait_for("[q]uit?")
-        terminal.type("k\r")
+        terminal.type("k")
         terminal.wait_for("Both stay as they are.")
         terminal.end()
     assert open_memory(project).questions() == ()

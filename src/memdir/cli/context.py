@@ -7,13 +7,13 @@ import os
 import re
 import sys
 
-from memdir.cli.terminal import Progress, Terminal, clean
+from memdir.cli.terminal import Progress, Terminal, clean, folded
 from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, UsageError
 from memdir.settings import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import NoReturn
 
     from _typeshed import SupportsWrite
@@ -211,6 +211,28 @@ class Context:
             return input(question).strip().lower()
         finally:
             signal.signal(signal.SIGINT, before)
+
+    def key(self, question: str, keys: Collection[str]) -> str:
+        """One of these keys that a person presses, without Enter; "" for Enter alone. What was typed before the
+        question answers nothing."""
+        if os.name == "nt":
+            return self.answer(question)[:1]
+        import termios
+        import tty
+
+        print(folded(question, self.terminal.width or len(question)), end=" ", flush=True)
+        before = termios.tcgetattr(sys.stdin)
+        try:
+            tty.setcbreak(sys.stdin)  # forgets what was typed ahead; Ctrl-C stays what it is
+            pressed = "?"
+            while pressed not in keys and pressed not in ("\n", "\r", "\x04", ""):
+                pressed = os.read(sys.stdin.fileno(), 1).decode("ascii", "replace").lower()
+        finally:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        if pressed in ("\x04", ""):
+            raise EOFError
+        print(pressed.strip())
+        return pressed.strip()
 
     def emit(self, event: Event) -> None:
         """Say at once what happened to the history (S14), and what was saved by hand with a secret in it (S15)."""

@@ -14,13 +14,14 @@ from memdir.errors import MemdirError, RemoteError, UsageError
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown, shown_line
 from memdir.share.remotes.hub import HubRemote, seconds_of
-from memdir.store.scan import age_words
+from memdir.store.scan import age_words, iso_time
 from memdir.store.shared import author_of
+from memdir.text.words import split_words
 
 KEYS: dict[str, Answer] = {"s": "same", "r": "replace", "k": "keep", "n": "never"}
-ASKED = "[s]ame, [r]eplace the older, [k]eep both, [n]ever ask again, Enter: later, [q]uit? "
+ASKED = "[s]ame, [r]eplace the older, [k]eep both, [n]ever ask again, Enter: later, [q]uit?"
 DECISIONS: dict[str, Literal["accept", "reject"]] = {"a": "accept", "r": "reject"}
-PROPOSED = "[a]ccept for the whole team, [r]eject, Enter: later, [q]uit? "
+PROPOSED = "[a]ccept for the whole team, [r]eject, Enter: later, [q]uit?"
 TOLD = {"accept": "Written, for the whole team.", "reject": "Nothing changes."}
 
 
@@ -133,7 +134,7 @@ def _ask_questions(questions: Any, options: argparse.Namespace, context: Any, me
         if one not in memory.questions(scope=options.scope):
             continue  # an answer before it made one memory of two
         _show(one, f"{number} of {len(questions)}", memory, options.scope, context)
-        key = context.answer(ASKED)[:1] if sys.stdin.isatty() else ""
+        key = context.key(ASKED, {*KEYS, "q"}) if sys.stdin.isatty() else ""
         if key == "q":
             return False
         if key in KEYS:
@@ -145,7 +146,7 @@ def _ask_for_proposals(proposals: list[TeamProposal], hub: HubRemote, context: A
     has_decided = False
     for number, one in enumerate(proposals, 1):
         _show_proposal(one, f"{number} of {len(proposals)}", memory, context)
-        key = context.answer(PROPOSED)[:1] if sys.stdin.isatty() else ""
+        key = context.key(PROPOSED, {*DECISIONS, "q"}) if sys.stdin.isatty() else ""
         if key == "q":
             break
         if key in DECISIONS:
@@ -166,9 +167,16 @@ def _show(one: OpenQuestion, number: str, memory: MemDir, scope: str, context: A
     asks = "Do these say the same?" if one.kind == "same" else "Does the newer one replace the older?"
     terminal.line(f"{terminal.bold(f'{number}: {asks}')} {terminal.dim(one.id)}")
     for title, key in (("older", one.older), ("newer", one.newer)):
-        text = memory.get(key, scope=scope).topic
-        _show_text(title, key, f"{text.name}: {text.description}\n{text.body}", context)
+        topic = memory.get(key, scope=scope).topic
+        told = topic.body.strip()
+        for more in (topic.description, topic.name):  # as far as they say more than what follows
+            told = told if _words(more) in _words(told) else f"{more}\n{told}"
+        _show_text(title, key, told, context)
     terminal.line(f"{terminal.style('because', 'cyan')} {shown_line(one.evidence)}")
+
+
+def _words(text: str) -> str:
+    return " ".join(split_words(text))
 
 
 def _show_proposal(one: TeamProposal, number: str, memory: MemDir, context: Any) -> None:
@@ -213,7 +221,7 @@ def _plain(one: OpenQuestion, memory: MemDir, scope: str) -> dict[str, object]:
         name: {"file": key, "text": memory.get(key, scope=scope).topic.body.strip()}
         for name, key in (("older", one.older), ("newer", one.newer))
     }
-    return {"id": one.id, "kind": one.kind, **texts, "evidence": one.evidence, "asked": one.asked}
+    return {"id": one.id, "kind": one.kind, **texts, "evidence": one.evidence, "asked": iso_time(one.asked)}
 
 
 def _plain_proposals(proposals: list[TeamProposal], memory: MemDir) -> list[dict[str, object]]:
