@@ -376,17 +376,20 @@ def _why_off(
         return told, "Set MEMDIR_REMOTE_STORAGE to a folder that outlives this machine"
     if values.get("memoryEnabled") is False:
         layer = origins["memoryEnabled"]
-        return f"memoryEnabled is false in the {layer} settings ({paths[layer]})", _turned_on(layer, paths)
+        return f"memoryEnabled is false in the {layer} settings ({paths[layer]})", _turned_on(layer)
     return "", ""
 
 
-def _turned_on(layer: Layer, paths: Mapping[Layer, str]) -> str:
+def _turned_on(layer: Layer) -> str:
     if layer == "managed":
         return "That is a policy of this machine"
     if layer == "flags":
         return "Leave memoryEnabled=false out of the flags"
-    stronger = "" if layer == "local" else f', or say "memoryEnabled": true in {paths["local"]}, which goes before it'
-    return f"Take it out of {paths[layer]}{stronger}"
+    taken_out = (
+        f"`memdir config set memoryEnabled --unset{'' if layer == 'user' else f' --layer {layer}'}` takes it out"
+    )
+    here = "`memdir config set memoryEnabled true --layer local` turns it on for this project alone"
+    return taken_out if layer == "local" else f"{taken_out}; {here}"
 
 
 def _read_layer(layer: Layer, path: str, refused: list[Refusal], *, strict: bool) -> dict[str, object]:

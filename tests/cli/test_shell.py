@@ -223,6 +223,8 @@ def test_settings_are_asked_for_changed_and_taken_out_again(sh: Shell, tmp_path:
     assert sh("config", "set", "recall.selector", "--unset").returncode == 0
     assert sh("config", "get", "recall.selector").stdout == b"auto\n"
     path.write_text("{broken")
+    asked = sh("config", "get", "recall.selector")
+    assert (asked.returncode, asked.stdout) == (0, b"auto\n") and str(path) in asked.stderr.decode()
     broken = sh("config", "set", "recall.selector", "local")
     assert broken.returncode == 3 and str(path) in broken.stderr.decode()
     editor = tmp_path / "editor"
@@ -230,6 +232,20 @@ def test_settings_are_asked_for_changed_and_taken_out_again(sh: Shell, tmp_path:
     editor.chmod(0o755)
     assert sh("config", "edit", env={"EDITOR": str(editor)}).returncode == 0
     assert sh("config", "get", "dreamEnabled").stdout == b"false\n"
+
+
+def test_who_takes_a_setting_out_is_told_which_file_still_has_the_last_word(sh: Shell, tmp_path: Path) -> None:
+    own = str(tmp_path / "home" / "settings.json").encode()
+    sh("config", "set", "dailyLog", "true", "--layer", "local")
+    taken_out = sh("config", "set", "dailyLog", "--unset")
+    assert taken_out.stdout.startswith(b"dailyLog is true") and own not in taken_out.stdout
+    assert b"`memdir config set dailyLog --unset --layer local`" in taken_out.stderr
+    sh("config", "set", "memoryEnabled", "false")
+    assert own in sh("config", "set", "memoryEnabled", "--unset", "--layer", "local").stdout
+    off = sh("list").stderr
+    assert b"`memdir config set memoryEnabled --unset` takes it out" in off and b"true --layer local" in off
+    assert sh("config", "set", "memoryEnabled", "--unset").stdout == b"memoryEnabled is true  (default)\n"
+    assert sh("config", "set", "dailyLog", "--unset", "--layer", "local").stderr == b""
 
 
 # What is remembered is seen as extraction sees it

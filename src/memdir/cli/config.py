@@ -88,7 +88,11 @@ class Get:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         option = option_named(options.name)
+        context.tolerate_settings()
         settings = context.memory.settings
+        for refusal in settings.refused:
+            if refusal.name in ("", option.name):
+                context.note(f"what {refusal.path} says does not count: {refusal.reason}")
         if options.json:
             return context.print_json({"name": option.name, **_plain_value(settings, option.name)})
         value = settings.value(option)
@@ -123,9 +127,12 @@ class Set:
         if options.json:
             return context.print_json({"name": name, "file": path, **_plain_value(settings, name)})
         told = f"{name} is {_shown(settings.value(option_named(name)))}"
-        context.terminal.line(f"{context.terminal.bold(clean(told))}  {context.terminal.dim(clean(path))}")
-        if not options.unset and origin != layer:
-            context.note(f"the {origin} settings go before what you set")
+        told_by = _files(context).get(origin, f"({origin})")
+        context.terminal.line(f"{context.terminal.bold(clean(told))}  {context.terminal.dim(clean(told_by))}")
+        if origin not in (layer, "default"):
+            more = f"; `memdir config set {name} --unset --layer {origin}` takes it out" if origin in WRITABLE else ""
+            is_told = f"the {origin} settings {'still say so' if options.unset else 'go before what you set'}"
+            context.note(is_told + more)
         return 0
 
 
