@@ -121,7 +121,7 @@ def test_bare_creates_nothing_and_knows_nothing(
     memdir("remember", "Deploys are frozen until 2027-03-01, because of the auditors")
     before = sorted(str(path) for path in (tmp_path / "home").rglob("*"))
     ran = memdir("chat", "--bare", "-p", "May I deploy?", *at)
-    assert (ran.code, ran.out) == (0, "ok\n")
+    assert (ran.code, ran.out) == (0, "ok\n") and "memory is off: --bare was given" in ran.err
     assert sorted(str(path) for path in (tmp_path / "home").rglob("*")) == before
     assert "auditors" not in str(server.requests[0].body) and "# Memory" not in str(server.requests[0].body)
     assert len(server.requests) == 1, "nothing runs behind it"
@@ -130,7 +130,9 @@ def test_bare_creates_nothing_and_knows_nothing(
 def test_without_learning_nothing_is_saved(memdir: Memdir) -> None:
     assert memdir("chat", "--no-learning", "-p", "From now on, always answer in French.").code == 0
     assert json.loads(memdir("list", "--scope", "all", "--json").out)["memories"] == []
-    assert memdir("chat", "-p", "From now on, always answer in Dutch.").code == 0
+    ran = memdir("chat", "-p", "From now on, always answer in Dutch.")
+    assert ran.code == 0 and "Memory saved" not in ran.out
+    assert ran.err == "memdir: Memory saved: feedback_always_answer_in_dutch.md\n"
     assert len(json.loads(memdir("list", "--scope", "all", "--json").out)["memories"]) == 1
 
 

@@ -29,31 +29,35 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
         raise UsageError("there is nothing to answer", remedy='memdir chat -p "some words", or - for standard input')
     if options.resume == "":
         raise UsageError("--resume needs a session here", remedy="`memdir sessions` lists them; or take --continue")
-    end, session_id = asyncio.run(_turn(memory, text, options))
+    words = _Words()
+    end, session_id = asyncio.run(_turn(memory, text, options, words))
     if options.json:
         _line({"type": "end", **_plain(end), "session": session_id})
         return end.failure.exit_code if end.failure else _STATUS[end.ending]
     if end.text and not end.failure:
-        print()
+        print(flush=True)
+    print(words.saved, end="", file=sys.stderr)
     if end.failure:
         raise end.failure
     return _STATUS[end.ending]
 
 
-async def _turn(memory: MemDir, text: str, options: argparse.Namespace) -> tuple[TurnEnd, str]:
+async def _turn(memory: MemDir, text: str, options: argparse.Namespace, words: _Words) -> tuple[TurnEnd, str]:
     session_id = session_of(memory, options.resume, is_latest=options.latest)
-    is_introduced = not memory.settings.enabled  # where nothing is kept, it would be said each time
-    chosen = HostOptions.of(options, session_id, is_introduced=is_introduced)
-    listen = _tell_json if options.json else _Words().tell
+    is_off, listen = not memory.settings.enabled, _tell_json if options.json else words.tell
+    chosen = HostOptions.of(options, session_id, is_introduced=is_off)  # where nothing is kept, it would be each time
+    if is_off:
+        listen(ChatEvent("notice", {"text": f"memory is off: {memory.settings.off_because}"}))
     async with ChatHost(memory, listen=listen, options=chosen) as host:
         return await host.say(text), host.session.id
 
 
 class _Words:
-    """Prints what is said as it comes; what else happens is a remark beside it."""
+    """Prints what is said as it comes; what else happens is a remark beside it, what was saved one behind it."""
 
     def __init__(self) -> None:
         self._is_open = False
+        self.saved = ""
 
     def tell(self, event: ChatEvent) -> None:
         if event.name == "text":
@@ -66,6 +70,8 @@ class _Words:
             print(f"memdir: {printable(str(event.fields['content']))}", file=sys.stderr)
         elif event.name == "notice":
             print(f"memdir: {printable(str(event.fields['text']))}", file=sys.stderr)
+        elif event.name == "saved" and isinstance(files := event.fields["files"], list):
+            self.saved += f"memdir: Memory saved: {printable(', '.join(files))}\n"
 
 
 def _tell_json(event: ChatEvent) -> None:
