@@ -201,15 +201,14 @@ class MemDir:
         """Move memories from the project to the user's own for all projects (`scope="user"`), or from there into this
         project (`scope="project"`), each with its line in the index, its links and its lineage. `undo` takes it back on
         both sides."""
-        from memdir.store.memories import find_key
-        from memdir.store.move import move_memories
+        from memdir.store.move import key_to_move, move_memories
 
         if scope not in ("user", "project"):
             raise UsageError(f"a memory cannot be moved to {scope!r}", remedy="Choose user or project")
         source, target = self.stores.side("project" if scope == "user" else "user"), self.stores.side(scope)
         if source.store.root == target.store.root:
             raise UsageError("this project's memories are those for all projects", remedy="Call it in another project")
-        keys = [find_key(source.store, memory) for memory in memories]
+        keys = [key_to_move(source.store, target.store, memory) for memory in memories]
         return move_memories(source, target, keys, is_dry=is_dry)
 
     def questions(self, *, scope: str = "project") -> Sequence[OpenQuestion]:

@@ -261,6 +261,7 @@ def test_the_command_tells_what_it_did_to_people_and_programs(memory: MemDir, me
     assert keys(memory, "user") == []
     told = json.loads(memdir("move", "eyes.md", "--scope", "user", "--json").out)
     assert (told["ok"], told["scope"], told["moved"][0]["file"]) == (True, "user", "eyes.md")
-    assert memdir("move", "eyes.md", "--scope", "user").code != 0
+    again = memdir("move", "eyes.md", "--scope", "user")
+    assert again.code != 0 and "eyes.md is in scope user already" in again.err
     assert "Took back" in memdir("undo").out
     assert (keys(memory, "project"), keys(memory, "user")) == (["eyes.md"], [])

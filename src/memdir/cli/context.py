@@ -103,7 +103,13 @@ def add_scope(
     scopes += ("agent:NAME", "agent-project:NAME")
     told = ", ".join(f"{scope} (default)" if scope == default else scope for scope in scopes)
     text = f"{told} or agent-local:NAME{f'; all: {more}' if more else ''}"
-    parser.add_argument("--scope", default=default, metavar="SCOPE", help=text)
+
+    def scope(name: str) -> str:
+        if name in ("", "docs", *scopes) or re.match(r"agent(-user|-project|-local)?:", name):
+            return name
+        raise UsageError(f"there is no scope {name!r}", remedy=f"Choose one of {', '.join(scopes)}, agent-local:NAME")
+
+    parser.add_argument("--scope", default=default, metavar="SCOPE", type=scope, help=text)
 
 
 def text_of(words: list[str], *, max_bytes: int, what: str) -> str:

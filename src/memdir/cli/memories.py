@@ -242,7 +242,8 @@ class Move:
         for one in moved:
             name = f", as {clean(one.file)}" if one.file != one.file_before else ""
             terminal.line(f"{verb} {clean(one.file_before)}: it is {whose}{name}")
-        terminal.line(terminal.dim("" if options.dry_run else "  `memdir undo` takes it back in both places"))
+        if not options.dry_run:
+            terminal.line(terminal.dim("  `memdir undo` takes it back in both places"))
         return 0
 
 

@@ -19,6 +19,7 @@ from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, 
 from memdir.layout import Layout
 from memdir.store.history import PULLED, Commit, Origin
 from memdir.store.index import Entry, Index
+from memdir.store.memories import find_key
 from memdir.store.memory_file import Memory
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
@@ -173,6 +174,20 @@ def _origin(store: MemoryStore, memories: Sequence[Memory]) -> Origin:
     if len(sessions) != 1:
         return Origin("move", trust="user")
     return Origin("move", session=sessions.pop(), messages=tuple(dict.fromkeys(messages)), trust="user")
+
+
+def key_to_move(source: MemoryStore, target: MemoryStore, memory: str) -> str:
+    """The memory that is meant where it comes from; MemoryNotFound, which tells where it is there already."""
+    try:
+        return find_key(source, memory)
+    except MemoryNotFound:
+        there = ""
+        with suppress(MemoryNotFound):
+            there = find_key(target, memory)
+        if there:
+            told = f"{there} is in scope {target.scope} already"
+            raise MemoryNotFound(told, remedy="There is nothing to move") from None
+        raise
 
 
 def undo_both(store: MemoryStore, revision: str, *, opener: Opener, is_dry: bool = False) -> Undone:
