@@ -178,6 +178,24 @@ def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) ->
     assert "tea" in memdir("log", "tea").out and memdir("log", "nonsense").code == 6
 
 
+def test_an_unknown_scope_is_answered_with_those_that_the_command_takes(memdir: Memdir) -> None:
+    told = memdir("list", "--scope", "agnt")
+    assert told.code == 2 and "there is no scope 'agnt'" in told.err
+    assert "all, project, user" in told.err and "docs" not in told.err
+    assert "docs" in memdir("restore", "x", "--scope", "agnt").err
+    assert memdir("forget", "x", "--scope", "all").code == 2
+
+
+def test_names_that_are_taken_are_told_apart_by_the_words_that_differ(memdir: Memdir) -> None:
+    for place in ("cold room", "freezer", "outdoor rack"):
+        for _ in ("once", "and again"):
+            memdir("remember", f"-5 degrees is the limit of the {place}")
+    named = {one["name"] for one in answer(memdir("list", "--json"))["memories"]}
+    start = "-5 degrees is the limit of the"
+    assert named == {start, f"{start} freezer", f"{start} outdoor rack"}
+    assert "nearly the same" not in memdir("doctor").out, "each has words that the others have not"
+
+
 def test_before_the_first_change_there_is_nothing_to_show(memdir: Memdir) -> None:
     assert "Nothing has changed yet" in memdir("log").out
     assert memdir("diff").code == 6

@@ -29,6 +29,7 @@ from memdir.text.words import counted
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
+OWN_WORDS = 0.1  # of a text's words that the other may lack, on both sides, and still be the same in other words
 ECHO = 0.6
 MIN_SHINGLES = 4  # shorter texts agree too easily
 MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
@@ -116,6 +117,12 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
 
 
+def _say_different(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    """Whether each of two texts has words of its own: "the limit of the freezer", "the limit of the rack"."""
+    words, others = ({word for shingle in text for word in shingle} for text in (one, other))
+    return min(len(words - others), len(others - words)) > OWN_WORDS * min(len(words), len(others))
+
+
 def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Memories that share most of their words, each group as one finding."""
     memories = sorted(memories, key=lambda memory: memory.key)
@@ -131,7 +138,9 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
     group = list(range(len(memories)))  # each memory's group, known by the first memory in it
     for (a, b), count in sorted(shared.items()):
         smaller = min(len(texts[a]), len(texts[b]))
-        if smaller >= MIN_SHINGLES and count >= SAME * smaller and group[a] != group[b]:
+        if smaller < MIN_SHINGLES or count < SAME * smaller or _say_different(texts[a], texts[b]):
+            continue
+        if group[a] != group[b]:
             first, other = sorted((group[a], group[b]))
             group = [first if number == other else number for number in group]
     for first in sorted(number for number, size in Counter(group).items() if size > 1):

@@ -51,7 +51,7 @@ def add_memory(  # noqa: PLR0913 - what a memory consists of
     _require_room(name=name, description=description, text=body)
     title, rest = titled(body)
     description = description or describe(rest)
-    name = name or title or first_words(description)
+    name = name or title or first_words(description, is_taken=lambda name: _is_of_other(store, name, kind, description))
     topic = Topic.compose(name=name, description=description, kind=kind, body=body)
     with store.changing(origin, f"remember {name}") as change:
         key = free_key(file_stem(name, kind or ""), lambda key: _holds_other(store, key, topic))
@@ -161,7 +161,7 @@ def no_such_memory(store: MemoryStore, wanted: str, names: Mapping[str, str]) ->
     near = [set(get_close_matches(word, every, cutoff=CLOSE)) for word in split_words(wanted.removesuffix(".md"))]
     meant = sorted(key for key, words in told.items() if near and all(words & one for one in near))[:3]
     remedy = f"Did you mean {' or '.join(meant)}? " if meant else ""
-    remedy += "`memdir list --scope all`, or `memory.list()`, shows what there is"
+    remedy += "`memdir list --scope all` shows what there is"
     return MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy=remedy)
 
 
@@ -171,6 +171,15 @@ def _holds_other(store: MemoryStore, key: str, topic: Topic) -> bool:
         return store.read_bytes(key) not in (None, topic.data)
     except (BadMemoryFile, PathEscape):
         return True
+
+
+def _is_of_other(store: MemoryStore, name: str, kind: MemoryType | None, description: str) -> bool:
+    """Whether the file that a name gives tells of something else."""
+    try:
+        standing = store.read_bytes(f"{file_stem(name, kind or '')}.md")
+    except (BadMemoryFile, PathEscape):
+        return False
+    return standing is not None and Topic(standing).description != description
 
 
 def _existing_key(store: MemoryStore, wanted: str) -> str:

@@ -37,8 +37,7 @@ def read_memory(root: str, key: str, path: str) -> Memory:
     """The memory of a key; MemoryNotFound when its file is gone."""
     data, mtime_ns = read_with_time(path, max_bytes=most_bytes(key))
     if data is None or mtime_ns is None:
-        remedy = "`memdir list`, or `memory.list()`, shows what there is"
-        raise MemoryNotFound(f"there is no memory {key} in {root}", remedy=remedy)
+        raise MemoryNotFound(f"there is no memory {key} in {root}", remedy="`memdir list` shows what there is")
     return Memory(key, path, Topic(data), mtime_ns)
 
 

@@ -71,7 +71,7 @@ def _require_no_surprise(commit: Commit, files: Sequence[FileChange]) -> None:
         more = f" and {len(added) - 1} more" if len(added) > 1 else ""
         raise EditConflict(
             f"the newest change was made outside memdir, and taking it back would delete {added[0]}{more}",
-            remedy=f"`memdir undo {commit.id[:8]}` or `memory.undo` with this id does so; `memdir log` shows more",
+            remedy=f"`memdir undo {commit.id[:8]}` does so; `memdir log` shows more",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from memdir.disk.safe_path import is_key
@@ -101,11 +101,19 @@ def _politely() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return before, re.compile(rf"[\s,;—–-]+(?:{polite})[\s.!]*([?？]?)\s*$", re.IGNORECASE)
 
 
-def first_words(text: str) -> str:
-    """A title: a text up to its first pause, or its first words."""
-    words = plainly(text).split()[:MAX_TITLE_WORDS]
+def first_words(text: str, *, is_taken: Callable[[str], bool] = lambda _: False) -> str:
+    """A title: a text up to its first pause, or its first words; up to twice as many where that is taken."""
+    every = plainly(text).split()[: 2 * MAX_TITLE_WORDS]
+    words = every[:MAX_TITLE_WORDS]
     pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in ",;:—–("), len(words) - 1)
-    return cut_at_word(" ".join(words[: pause + 1]).rstrip(",;:.…—–( "), MAX_TITLE) or "memory"
+    words = words[: pause + 1]
+    if is_taken(_titled(words)):
+        words = every
+    return _titled(words)
+
+
+def _titled(words: Sequence[str]) -> str:
+    return cut_at_word(" ".join(words).rstrip(",;:.…—–( "), MAX_TITLE) or "memory"
 
 
 def title(lead: str) -> str:
