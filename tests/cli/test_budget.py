@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from memdir.cli.budget import CHART_COLUMNS, bar
 from memdir.layout import Layout
 from memdir.model.budget import Ledger, Spent
@@ -49,6 +51,17 @@ def test_the_table_shows_days_jobs_projects_and_models(memdir: Memdir, tmp_path:
     assert lines[today][1] == "2" and lines[today][-1] == "█" * CHART_COLUMNS, "the busiest day has the longest bar"
     assert "3 calls, 1 of them failed, 20,500 tokens, $0.75+" in out
     assert len([line for line in out.splitlines() if line[:2] == "20"]) == 14
+
+
+def test_a_narrow_table_keeps_its_columns(
+    memdir: Memdir, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, project)
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = memdir("budget").out.splitlines()
+    days = [line for line in lines if line[:3] == "202"]
+    assert len({len(line) for line in days} - {len("2026-11-18")}) == 1 and max(map(len, lines)) <= 60
+    assert "calls" in lines[lines.index(days[0]) - 1]
 
 
 def test_the_days_can_be_chosen(memdir: Memdir, tmp_path: Path, project: Path) -> None:

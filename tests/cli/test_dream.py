@@ -94,11 +94,13 @@ def test_a_person_is_asked_with_the_diff_before_them(
             [memdir_command, "dream"],
             cwd=project,
             stdin=terminal,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
             text=True,
             check=False,
             timeout=60,
         )
+        progress = os.read(controller, 1 << 16)
     finally:
         os.close(controller)
         os.close(terminal)
@@ -106,6 +108,7 @@ def test_a_person_is_asked_with_the_diff_before_them(
     assert "2026-05-29" in done.stdout.split("Write this?")[0]
     assert (contents(memory) != before) is writes
     assert ("declined" in done.stdout) is not writes
+    assert b"dreaming: " in progress and b"failed" not in progress, "a person who says no is told of no failure"
 
 
 def test_while_another_dream_runs_this_one_steps_back(memdir: Memdir, memory: Path) -> None:

@@ -40,6 +40,12 @@ def test_a_slip_of_form_is_mended_or_answered_with_the_form(mistake: Mistake) ->
     assert topic.body.replace("\r", "").strip("\n") == BODY.strip("\n")
 
 
+def test_a_type_is_written_as_the_form_has_it_and_a_persons_own_spelling_stays() -> None:
+    capital = GOOD.replace("type: feedback", "type: Feedback")
+    assert formed(capital).fields["type"] == "feedback"
+    assert formed(capital.replace("mock", "fake"), before=capital).fields["type"] == "Feedback"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -67,7 +67,8 @@ class ListSettings:
         rows = [[o.name, _shown(settings.value(o)), settings.origins.get(o.name, "default"), o.doc] for o in OPTIONS]
         terminal.table(rows, headers=("setting", "value", "from", "what it does"), styles=("bold", "cyan", "", "dim"))
         terminal.line()
-        terminal.table([[layer, path] for layer, path in files.items()], headers=("layer", "file"), styles=("bold", ""))
+        for layer, path in files.items():  # whole: somebody may take it as it is
+            terminal.verbatim(f"{terminal.bold(layer.ljust(8))} {clean(path)}")
         for refusal in settings.refused:
             what = f"{refusal.name or 'the whole file'} from the {refusal.layer} layer ({refusal.path})"
             terminal.line(terminal.style(clean(f"refused: {what}: {refusal.reason}"), "yellow"))
@@ -127,7 +128,7 @@ class Set:
         if options.json:
             return context.print_json({"name": name, "file": path, **_plain_value(settings, name)})
         told = f"{name} is {_shown(settings.value(option_named(name)))}"
-        told_by = _files(context).get(origin, f"({origin})")
+        told_by = next((file for one, file in _files(context).items() if one == origin), f"({origin})")
         context.terminal.line(f"{context.terminal.bold(clean(told))}  {context.terminal.dim(clean(told_by))}")
         if origin not in (layer, "default"):
             more = f"; `memdir config set {name} --unset --layer {origin}` takes it out" if origin in WRITABLE else ""

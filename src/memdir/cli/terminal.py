@@ -129,18 +129,20 @@ class Terminal:
         cells = [[clean(cell) for cell in row] for row in rows]
         *widths, _ = [max(width_of(row[at]) for row in [list(headers), *cells]) for at in range(len(headers))]
         room = self.width - sum(widths) - 2 * len(widths) if self.width else None
-        if is_wide := room is None or room >= MIN_LAST:
+        is_wide, is_aligned = room is None or room >= MIN_LAST, room is None or room >= -2
+        if is_aligned:
             named = [header.ljust(width) for header, width in zip(headers, widths, strict=False)]
-            self.line(self.dim("  ".join([*named, headers[-1]]).rstrip()))
+            self.line(self.dim("  ".join([*named, headers[-1] if is_wide else ""]).rstrip()))
         every = [*styles, *[""] * (len(headers) - len(styles))]
         for *row, last in cells:
             named = [self._styled(cell, style) for cell, style in zip(row, every, strict=False)]
+            if is_aligned:
+                gaps = [" " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=True)]
+                named = [cell + gap for cell, gap in zip(named, gaps, strict=True)]
             if not is_wide:  # the last cell goes below the others
-                self.line("  ".join(named) + (f"\n    {self._styled(last, every[-1])}" if last else ""))
+                self.line("  ".join(named).rstrip() + (f"\n    {self._styled(last, every[-1])}" if last else ""))
                 continue
-            gaps = [" " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=True)]
-            padded = [cell + gap for cell, gap in zip(named, gaps, strict=True)]
-            self.line("  ".join([*padded, self._styled(fit(last, room) if room else last, every[-1])]))
+            self.line("  ".join([*named, self._styled(fit(last, room) if room else last, every[-1])]))
 
     def patch(self, text: str) -> None:
         """A unified diff in colour."""

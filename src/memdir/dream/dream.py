@@ -54,6 +54,7 @@ MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens
 MAX_REASON = 500  # characters of the model's own words in the history
 MAX_SECONDS = 3000.0  # less than the hour after which the lock counts as abandoned (D2)
+DECLINED = "it was declined"  # by a person, who is not told of a failure
 Phase = Literal["starting", "updating", "done", "failed", "stopped"]
 
 
@@ -197,7 +198,7 @@ class Dreamer:
         if is_dry:
             return proposal
         if self.confirm and proposal.written and not await self._is_confirmed(self.confirm, proposal):
-            return NotDreamt("it was declined")
+            return NotDreamt(DECLINED)
         if not lock.is_mine():
             return NotDreamt("the lock was lost while the model worked", self._keep_aside(workspace.changed()))
         kept_theirs = workspace.drop_conflicts()
@@ -302,7 +303,7 @@ class Dreamer:
 
     def _end(self, task: DreamTask, outcome: DreamReport | NotDreamt) -> DreamReport | NotDreamt:
         if isinstance(outcome, NotDreamt):
-            task.enter("stopped" if task.abort.is_set else "failed")
+            task.enter("stopped" if task.abort.is_set or outcome.reason == DECLINED else "failed")
             self.sink.emit(memory_dreamt(work={"sessions": task.sessions}, refused=outcome.reason))
             return outcome
         task.report = outcome

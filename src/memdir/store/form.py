@@ -220,7 +220,7 @@ def _filled(key: str, topic: Topic, before: bytes | None, repaired: list[str]) -
     words = (told, told.removesuffix("s"))
     kind = next((found for word in words if (found := parse_type(word) or _KINDS.get(word))), None)
     kind = kind or (None if told else had)
-    if kind and not topic.kind:
+    if kind and topic.fields.get("type", "") not in (str(kind), Topic(before or b"").fields.get("type")):
         topic = topic.with_field("type", str(kind))
         repaired.append(f"its type is {kind}")
     body = _outside_fences(topic.body)
