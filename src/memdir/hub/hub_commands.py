@@ -162,7 +162,7 @@ class HubAdmin:
         )
         _add_database(parser)
         parser.add_argument("--admin", metavar="NAME", help="add-team: its first admin; their token is printed")
-        parser.add_argument("--role", choices=("reader", "writer", "admin"), help="add-member: (writer)")
+        parser.add_argument("--role", choices=("reader", "writer", "admin"), help="add-member (writer), role")
         told = "until a token expires (default 365; 0: never); prune: how old a version is"
         parser.add_argument("--days", type=_up_to(MAX_DAYS), default=365, metavar="N", help=told)
         parser.add_argument("--read-only", action="store_true", help="token: it may not write")
@@ -210,6 +210,9 @@ class HubAdmin:
             setattr(options, name, word)
         if action == "role" and not options.role:
             raise UsageError("`memdir hub admin role` takes --role", remedy="--role reader, writer or admin")
+        if options.role and action not in ("add-member", "role"):
+            remedy = "`role` changes what a member may do; `token --read-only` makes a token that only reads"
+            raise UsageError(f"`memdir hub admin {action}` has no --role", remedy=remedy)
         if options.dry_run and action not in ERASING:
             raise UsageError(f"`memdir hub admin {action}` has no --dry-run")
         options.role = options.role or "writer"
