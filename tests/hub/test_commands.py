@@ -99,6 +99,24 @@ def test_tokens_are_listed_and_a_member_s_end_without_their_ids(memdir: Memdir) 
     assert again.code == 2 and "has ended already" in again.err
 
 
+def test_after_a_restore_it_is_told_who_works_again_and_what_to_repeat(memdir: Memdir) -> None:
+    for words in (
+        "add-team acme --admin ana",
+        "add-member acme bob",
+        "backup monday.sqlite3",
+        "remove-member acme bob",
+    ):
+        assert memdir("hub", "admin", *words.split()).code == 0
+    there = ("--database", "monday.sqlite3")
+    shown = memdir("hub", "admin", "restored", *there).out
+    for command in ("remove-member", "role", "revoke", "purge"):
+        assert f"`{command}`" in shown
+    assert "BEFORE YOU START" in shown and "acme: ana, admin" in shown and "acme: bob, writer" in shown
+    assert memdir("hub", "admin", "remove-member", "acme", "bob", *there).code == 0
+    again = told(memdir("hub", "admin", "restored", *there, "--json"))
+    assert again["active"] == [{"team": "acme", "member": "ana", "role": "admin"}] and again["backupEnds"]
+
+
 def test_only_what_makes_a_hub_makes_a_database(memdir: Memdir, project: Path) -> None:
     for words in (("backup", "b.sqlite3"), ("teams",), ("prune",), ("restored",), ("metrics",)):
         ran = memdir("hub", "admin", *words, "--database", "hub/hub.sqlite")

@@ -33,6 +33,19 @@ _RESTORED = (
     "update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?"
     " returning id"
 )
+_LAST = (
+    "select max(at) from (select max(at) as at from actions where action <> 'restored' union all"
+    " select max(changed) from versions) as both_logs"
+)
+_ACTIVE = (
+    "select t.name, m.name, m.role from members m join teams t on t.id = m.team where m.active = 1"
+    " order by t.name, m.name"
+)
+_BACK = (
+    "BEFORE YOU START THE HUB: the backup ends at {} and knows of nothing that ended since. Whoever was removed and"
+    " every token that was revoked after that works again, and what was purged is back. Repeat every `remove-member`,"
+    " `role`, `revoke` and `purge` since then. These may use the hub now:"
+)
 
 
 @dataclass(frozen=True)
@@ -206,10 +219,15 @@ async def _prune(step: AdminStep) -> Told:
 async def _restored(step: AdminStep) -> Told:
     """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
     the last one that the backup has. Said twice in a row, it is done once."""
+    ((last,),) = await step.held.run(_LAST)
     teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
     for (team,) in teams:
         await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
-    return {"teams": len(teams)}, [f"{len(teams)} teams: each machine gives again what it saw after the backup"]
+    ends, names = told_time(last), ("team", "member", "role")
+    active = [dict(zip(names, row, strict=True)) for row in await step.held.run(_ACTIVE)]
+    lines = [f"{len(teams)} teams: each machine gives again what it saw after the backup", _BACK.format(ends)]
+    lines += [f"  {one['team']}: {one['member']}, {one['role']}" for one in active]
+    return {"teams": len(teams), "backupEnds": ends, "active": active}, lines
 
 
 def _backup(database: HubDatabase, path: str) -> Told:
