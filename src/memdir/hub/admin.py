@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
 
 from memdir.errors import UsageError
 from memdir.hub import people
@@ -79,8 +78,7 @@ async def act(database: HubDatabase, options: argparse.Namespace, now: int, *, i
             if is_dry:
                 raise _Looked
     if is_dry:
-        gone: Any = told.get("removed", ())
-        return {**told, "dryRun": True}, [*(f"Would be so: {line}" for line in lines), *(f"  {key}" for key in gone)]
+        return {**told, "dryRun": True}, [line if line.startswith(" ") else f"Would be so: {line}" for line in lines]
     if options.action in ERASING:
         await database.scrub()
     return told, lines
@@ -181,12 +179,13 @@ async def _remove_member(step: AdminStep) -> Told:
 
 
 async def _purge(step: AdminStep) -> Told:
-    is_all = step.options.derived
-    revision, removed, derived = await people.purge(step.held, step.by, step.member, step.now, derived=is_all)
-    lines = [f"What {step.name} wrote is removed: {len(removed)} entries; each machine follows at its next sync"]
-    if derived:
-        lines.append(f"Others have changed these since, and they stay (--derived removes them): {', '.join(derived)}")
-    return {"revision": revision, "removed": removed, "derived": derived}, lines
+    told = await people.purge(step.held, step.by, step.member, step.now, derived=step.options.derived)
+    lines = [f"What {step.name} wrote is removed: {len(told.removed)} entries; each machine follows at its next sync"]
+    lines += [f"  {key}{', with what others wrote in it' * (key in told.mixed)}" for key in told.removed]
+    if told.derived:
+        names = ", ".join(told.derived)
+        lines.append(f"Others wrote these with words of {step.name}'s, and they stay (--derived removes them): {names}")
+    return told._asdict(), lines
 
 
 async def _revoke(step: AdminStep) -> Told:

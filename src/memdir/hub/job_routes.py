@@ -69,20 +69,23 @@ class JobRoutes:
         state = {"accept": "accepted", "reject": "rejected"}.get(str(decision))
         if state is None:
             raise bad_request("`decision` is accept or reject")
-        proposal = path_number(request, "proposal")
+        proposal, now = (
+            path_number(request, "proposal"),
+            self._hub.now,
+        )  # one moment, by which a purge knows the version
         async with self._hub.database.transaction() as database:
-            rows = await database.run(_DECIDE, state, identity.member, self._hub.now, identity.team, proposal)
+            rows = await database.run(_DECIDE, state, identity.member, now, identity.team, proposal)
             if not rows:
                 if not await database.run(_KNOWN, identity.team, proposal):
                     raise not_found("there is no such proposal")
                 raise HubRefusal(409, "twice", "that was decided already")
             if state == "accepted":  # all of its changes or none: a refusal takes back what was done
                 changes = sorted((self._change(*row) for row in rows), key=lambda change: change.op)
-                _, done = await database.apply(identity.author, changes, self._hub.now)
+                _, done = await database.apply(identity.author, changes, now)
                 if refused := next(filter(None, map(refusal_of, done)), None):
                     raise refused
             await database.run(_EMPTY, identity.team, proposal)
-            await record(database, identity.author, state, f"proposal {proposal}", self._hub.now)
+            await record(database, identity.author, state, f"proposal {proposal}", now)
         self._hub.waiting.wake(identity.team)
         return answer({"ok": True})
 

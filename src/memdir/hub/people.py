@@ -1,6 +1,9 @@
-"""Teams, members and tokens, as the routes and `memdir hub admin` change them; every such change is recorded."""
+"""Teams, members and tokens, as the routes and `memdir hub admin` change them, each change recorded; and whose words
+stand in which texts of a team, as the log of its versions tells: a purge goes by that (ADR 0082)."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
 from memdir.hub.hub_database import Author, Change, Row, Transaction
@@ -9,8 +12,12 @@ from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.layout import nfc
 from memdir.share.remote import TeamCaps
 from memdir.store.shared import fault_of_member
+from memdir.store.topic import IN_OWN_WORDS, Topic
+from memdir.text.sentences import sentences_of
 
 DAY = 86_400_000
+LEAST_BYTES = 16  # a sentence that is shorter is anybody's
+PAGE = 500  # versions that are in memory at once
 
 _ACTION = "insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)"
 _NEW_TEAM = (
@@ -33,27 +40,26 @@ _LOCK = "update teams set revision = revision where id = ? returning id"
 _REVOKE_OF = "update tokens set revoked = ? where team = ? and member = ? and revoked is null"
 _SCOPES = "select scopes from tokens where team = ? and member = ? and revoked is null and coalesce(expires, ?) >= ?"
 _REVOKE = "update tokens set revoked = ? where id = ? and revoked is null returning team, member"
-_OF_MEMBER = "select key, etag from entries where team = ? and member = ? and deleted = 0 order by key"
-_DERIVED = (
-    "select e.key, e.etag from entries e where e.team = ? and e.member <> ? and e.deleted = 0 and exists"
-    " (select 1 from versions v where v.team = e.team and v.key = e.key and v.member = ? and v.op = 'put' and v.rev >"
-    " coalesce((select max(d.rev) from versions d where d.team = e.team and d.key = e.key and d.op = 'delete'), 0))"
-)
-_AFTER_THEM = (  # what others made of their texts, and is neither begun anew nor there
-    "select distinct v.key, v.rev from versions v join versions b on b.team = v.team and b.key = v.key where v.team = ?"
-    " and b.rev < v.rev and b.member = ? and b.op = 'put' and v.op = 'put' and v.member <> ? and v.content is not null"
-    " and v.rev not in (select rev from entries where team = v.team and deleted = 0) and not exists (select 1 from"
-    " versions d where d.team = v.team and d.key = v.key and d.op = 'delete' and d.rev between b.rev and v.rev)"
-)
+_LIVE = "select rev, key, etag from entries where team = ? and deleted = 0"
 _ERASE = (
-    "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged'"
-    " where team = ? and op = 'put' and {} = ?"
+    "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged' where team = ? and rev = ?"
 )
+_HOLDS = "update versions set holds = coalesce(holds || ' ', '') || ? where team = ? and rev = ?"
 ERASE_OLD = (  # never what is in force
     "update versions set content = null, redacted = ? where {} and not exists (select 1 from entries e"
     " where e.team = versions.team and e.rev = versions.rev and e.deleted = 0) returning rev"
 )
+_LOG = (
+    "select rev, key, etag, member, changed, holds, content from versions where team = ? and rev > ?"
+    " order by rev limit ?"
+)
+_ACCEPTED = (  # what a dream wrote with somebody's yes, and from which texts
+    "select p.key, p.decided, s.base from proposals p join proposals s on s.team = p.team"
+    " and coalesce(s.part_of, s.id) = coalesce(p.part_of, p.id)"
+    " where p.team = ? and p.op = 'put' and p.state = 'accepted' and s.base is not null"
+)
 _PURGED = "update teams set revision = revision + 1 where id = ? returning revision"
+Members = frozenset[str]
 
 
 def checked_name(name: object) -> str:
@@ -158,24 +164,81 @@ async def revoke_token(database: Transaction, by: Author, token: str, now: int) 
     await record(database, by._replace(team=rows[0][0] or by.team), "revoke", token, now)  # in that team's audit
 
 
-async def purge(
-    database: Transaction, by: Author, member: str, now: int, *, derived: bool
-) -> tuple[int, list[str], list[str]]:
-    """Remove what a member wrote, and erase it from the versions and the proposals (L2). Gives the revision, what was
-    removed, and what others made from it; that goes, too, if `derived`."""
+class Purged(NamedTuple):
+    """What a purge did, by keys."""
+
+    revision: int
+    removed: list[str]
+    derived: list[str]  # what others made from it, and stays
+    mixed: list[str]  # what was removed though words of others stand in it
+
+
+async def purge(database: Transaction, by: Author, member: str, now: int, *, derived: bool) -> Purged:
+    """Remove what a member wrote, and erase it from the versions and the proposals (L2); if `derived`, what others made
+    from it as well."""
     _, name, _, _ = await member_of(database, by.team, member)
     await database.run(_LOCK, by.team)
-    own = await database.run(_OF_MEMBER, by.team, member)
-    others = sorted(await database.run(_DERIVED, by.team, member, member))
-    gone = [*own, *(others if derived else ())]
-    deletions = [Change("delete", key, etag, None, None, 0, now, "purged") for key, etag in gone]
-    await database.apply(by, deletions, now)
-    await database.run(_ERASE.format("member"), now, by.team, member)
-    after = await database.run(_AFTER_THEM, by.team, member, member)
-    for _, rev in after if derived else ():
-        await database.run(_ERASE.format("rev"), now, by.team, rev)
+    hands = await hands_of(database, by.team)
+    own = {rev for rev, one in hands.items() if one.is_of(member)}
+    made = {rev for rev, one in hands.items() if member in one.all} - own
+    live = {rev: (key, etag) for rev, key, etag in await database.run(_LIVE, by.team)}
+    goes = own | made if derived else own
+    gone = sorted(live.keys() & goes, key=live.__getitem__)
+    await database.apply(by, [Change("delete", *live[rev], None, None, 0, now, "purged") for rev in gone], now)
+    for rev in goes:
+        await database.run(_ERASE, now, by.team, rev)
+    for rev in made - goes:
+        await database.run(_HOLDS, member, by.team, rev)  # for a purge that takes it along one day
     await drop_proposals(database, by.team, f"{name} was purged", now)
     ((revision,),) = await database.run(_PURGED, by.team)
     await database.run("update members set purged = ? where team = ? and id = ?", revision, by.team, member)
     await record(database, by, "purge", f"{name}: {len(gone)} entries", now)
-    return revision, [key for key, _ in gone], [] if derived else sorted({key for key, _ in (*others, *after)})
+    mixed = [live[rev][0] for rev in gone if hands[rev].words - {member}]
+    stays = sorted({hands[rev].key for rev in made} - {live[rev][0] for rev in gone})
+    return Purged(revision, [live[rev][0] for rev in gone], [] if derived else stays, mixed)
+
+
+class Hands(NamedTuple):
+    """Whose one text is."""
+
+    key: str
+    author: str  # who sent it first
+    all: Members  # whose texts it was made from, its author among them
+    words: Members  # of whom a sentence stands in it
+
+    def is_of(self, member: str) -> bool:
+        """Whether it goes with its author: not what somebody only took over from others, word for word."""
+        return self.author == member and (member in self.words or not self.words)
+
+
+async def hands_of(database: Transaction, team: str) -> dict[int, Hands]:
+    """Of every text that is kept, by its revision."""
+    dreamt: dict[tuple[str, int], list[str]] = {}
+    for key, decided, base in await database.run(_ACCEPTED, team):
+        dreamt.setdefault((key, decided), []).append(base)
+    found: dict[int, Hands] = {}
+    texts: dict[str, Hands] = {}  # by ETag: a text is the same whoever sends it again
+    stands: dict[str, Members] = {}  # by key: who had a hand in what stands there
+    said: dict[str, str] = {}  # who was the first to say a sentence
+    last = 0
+    while rows := await database.run(_LOG, team, last, PAGE):
+        for last, key, etag, member, changed, holds, content in rows:
+            if etag is None:  # deleted: what comes after is begun anew
+                stands.pop(key, None)
+                continue
+            if etag not in texts:
+                words = frozenset(said.setdefault(one, member) for one in _sentences(content or ""))
+                sources = (texts[base].all for base in dreamt.get((key, changed), ()) if base in texts)
+                made = frozenset({member}).union(words, stands.get(key, ()), *sources)
+                texts[etag] = Hands(key, member, made, words)
+            one = texts[etag] = texts[etag]._replace(all=texts[etag].all.union((holds or "").split()))
+            stands[key] = one.all
+            if content is not None:
+                found[last] = one._replace(key=key)
+    return found
+
+
+def _sentences(content: str) -> list[str]:
+    """What a text says, as it is said again elsewhere: as another list item, with another stop."""
+    found = (one.strip(" .") for one in sentences_of(Topic(content.encode()).body.replace(IN_OWN_WORDS, "")))
+    return [one.casefold() for one in found if len(one.encode()) >= LEAST_BYTES]

@@ -88,7 +88,7 @@ class PeopleRoutes:
             told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
         await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
-        return answer(dict(zip(("revision", "removed", "derived"), told, strict=True)))
+        return answer(told._asdict())
 
     async def tokens(self, request: Request) -> Response:
         if request.method == "POST":

@@ -36,7 +36,7 @@ _ASKED = (
 )
 _ENTRIES = _ASKED.format("one.key, one.etag, one.rev, one.size", "entries one", "key")
 _TAKEN = _ASKED.format("one.folded", "entries one indexed by entries_by_folded_key", "folded") + " and one.deleted = 0"
-_PURGED = _ASKED.format("one.key, one.etag", "versions one", "key") + " and one.reason = 'purged'"
+_SENT = _ASKED.format("one.etag, one.member, one.reason", "versions one indexed by versions_by_text", "etag")
 _VERSION = (
     "insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)"
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -140,15 +140,17 @@ class SqliteDatabase:
 
     def _apply(self, asked: Sequence[Asked]) -> list[Applied]:
         """As hub_apply of PostgreSQL: each change is judged by itself."""
-        run, keys = self._connection.execute, dict[str, list[str]]()
+        run, keys, texts = self._connection.execute, dict[str, list[str]](), dict[str, list[str]]()
         for author, changes, _ in asked:
             keys.setdefault(author.team, []).extend(change.key for change in changes)
+            texts.setdefault(author.team, []).extend(change.etag for change in changes if change.etag)
         given = json.dumps(keys)
         teams = {team: _Team(*row) for team, *row in run(_TEAMS, (given,))}
         for team, key, etag, revision, size in run(_ENTRIES, (given,)):
             teams[team].known[key] = (etag, revision, size)
-        for team, key, etag in run(_PURGED, (given,)):
-            teams[team].purged.add((key, etag))
+        for team, etag, member, reason in run(f"{_SENT} order by one.rev desc", (json.dumps(texts),)):
+            teams[team].authors[etag] = member  # in the end, of whoever sent it first
+            teams[team].purged |= {etag} if reason == "purged" else set()
         new = {
             team: [key.casefold() for key in some if teams[team].known.get(key, NOTHING)[0] is None]
             for team, some in keys.items()
@@ -202,7 +204,8 @@ class _Team:
         self.live_bytes = live_bytes
         self._max_entries, self._max_entry_bytes, self._max_bytes = limits
         self.known: dict[str, tuple[str | None, int, int]] = {}  # ETag (None: it was deleted), revision, size
-        self.purged: set[Row] = set()  # keys, and the ETags that they may not have again
+        self.authors: dict[str, str] = {}  # who sent a text first, by its ETag
+        self.purged: set[str] = set()  # ETags of texts that may not come again
         self.taken: set[str] = set()  # folded keys that live
         self.versions: list[Row] = []
         self.entries: list[Row] = []
@@ -232,7 +235,7 @@ class _Team:
 
     def _fault(self, change: Change, *, is_new: bool, old_size: int) -> Outcome | None:
         """Why the team cannot take in this text."""
-        if (change.key, change.etag) in self.purged:
+        if change.etag in self.purged:
             return "purged"
         if change.size > self._max_entry_bytes:
             return "too-large"
@@ -250,4 +253,5 @@ class _Team:
         (self.taken.add if is_put else self.taken.discard)(folded)
         self.known[key] = (etag, self.revision, size)
         self.versions.append((team, self.revision, key, op, etag, size, content, who, author.token, saved, at, reason))
-        self.entries.append((team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at))
+        wrote = self.authors.setdefault(etag, who) if etag else who  # whoever sends it again (ADR 0082)
+        self.entries.append((team, key, folded, self.revision, etag, size, int(not is_put), reason, wrote, saved, at))

@@ -20,6 +20,7 @@ from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of, is_d
 from memdir.store.shared import note_of_team
 
 _MAX_TEXT_BYTES = 1 << 20
+_MAX_AUTHORS = 4_000  # of texts: twice what a team has
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,14 @@ class KnownTeam:
     seen: dict[str, SeenMemory] = field(default_factory=dict)
     strays: dict[str, str] = field(default_factory=dict)  # digests of what lies here and this does not know, at first
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
+    authors: dict[str, str] = field(default_factory=dict)  # of every text that stood here, by digest: it may come back
     purges: dict[str, int] = field(default_factory=dict)  # the last of each member, by its revision: once is enough
 
     @staticmethod
     def load(place: Place, remote: str) -> KnownTeam:
         """The note; an empty one where there is none, it is damaged, or it is about another remote."""
         found = note_of_team(place)
-        memories, purged, purges = (found.get(name) for name in ("memories", "purged", "purges"))
+        memories, purged, purges, authors = (found.get(name) for name in ("memories", "purged", "purges", "authors"))
         if found.get("remote") != remote or not isinstance(memories, dict):
             return KnownTeam(place, remote)
         known = KnownTeam(place, remote, _text(found.get("revision")), _text(found.get("team")))
@@ -63,19 +65,15 @@ class KnownTeam:
         known.purged = [one for one in purged if isinstance(one, str)] if isinstance(purged, list) else []
         numbers = purges.items() if isinstance(purges, dict) else ()
         known.purges = {name: at for name, at in numbers if isinstance(at, int)}
+        known.authors = {digest: _text(who) for digest, who in authors.items()} if isinstance(authors, dict) else {}
+        known.authors |= {one.version.digest: one.version.author for one in known.seen.values()}
         return known
 
     def save(self) -> None:
         """Write the note, and drop the texts that nothing is merged from any more."""
-        told = {
-            "remote": self.remote,
-            "revision": self.revision,
-            "team": self.team,
-            "synced": self.synced,
-            "purged": self.purged,
-            "purges": self.purges,
-            "memories": {key: _told(one) for key, one in sorted(self.seen.items())},
-        }
+        told = {name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges")}
+        told["authors"] = dict(list(self.authors.items())[-_MAX_AUTHORS:])
+        told["memories"] = {key: _told(one) for key, one in sorted(self.seen.items())}
         keep_bytes(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
         needed = {one.version.digest for one in self.seen.values()}
         needed |= {one.there.digest for one in self.seen.values() if one.refused != "secret"}  # which is not kept
@@ -107,6 +105,7 @@ class KnownTeam:
 
     def note(self, key: str, version: Version, *, is_here: bool) -> None:
         self.seen[key] = SeenMemory(version, is_here=is_here)
+        self.authors |= {} if version.is_gone else {version.digest: version.author}
 
     def note_refused(self, key: str, offered: Version, reason: Reason | str) -> None:
         """Note what the remote has beside what lies here: nothing is merged from a text that never did."""

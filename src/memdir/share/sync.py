@@ -352,7 +352,9 @@ class Sync:
             return PushResult()
         texts, now = {key: data for key, data in changes.items() if data is not None}, self.clock()
         versions = dict.fromkeys(changes, Version(GONE, self.member, now))
-        versions |= {key: Version(digest_of(texts[key]), self.member, min(local.saved[key], now)) for key in texts}
+        for key, digest in ((key, digest_of(data)) for key, data in texts.items()):
+            author = known.authors.get(digest, self.member)  # whoever brings it back or renames it (ADR 0082)
+            versions[key] = Version(digest, author, min(local.saved[key], now))
         known.keep(texts)
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)

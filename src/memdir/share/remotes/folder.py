@@ -81,11 +81,8 @@ class FolderRemote(Remote):
     def pull(self, known: Manifest) -> Delta:
         heads = self._heads(known)[0]
         deleted = {key for key, digest in known.strays.items() if key in heads and digest in heads[key].earlier}
-        changed = {
-            key: head.version
-            for key, head in heads.items()
-            if not head.late and (head.version.digest != known.digest(key) or key in deleted)
-        }
+        whole = {key: head.version for key, head in heads.items() if not head.late}
+        changed = {key: one for key, one in whole.items() if key in deleted or one.digest != known.digest(key)}
         living = {key for key, version in known.versions.items() if not version.is_gone}
         lost = {key for key in living if key not in heads or known.digest(key) in heads[key].late}
         unread = {key: why for key in changed if (why := heads[key].unread)}

@@ -25,6 +25,7 @@ MARK = "memdir-team.json"  # a file that says that the repository is a team's
 MAX_TREE_BYTES = 8 << 20  # of the list of all files, fifty thousand of them: more is no team's memory
 _MAX_LOG_BYTES = 32 << 20
 _SAVED = re.compile(r"^Saved: (\d+(?:\.\d+)?) (.+\.md)\s*$", re.MULTILINE)  # in a message: when, in seconds, and what
+_BY = re.compile(r"^By: ([^<\n]*) < (.+\.md)\s*$", re.MULTILINE)  # and who wrote what another gives again
 _MAX_LOG = 10_000  # commits looked through for who wrote what
 _PLAIN = ("100644", "100755")
 _NONE = "0" * 40
@@ -123,11 +124,8 @@ class GitRemote(Remote):
         blobs, refused = self._listing(expected.revision, expected) if expected.revision else ({}, {})
         wanted = {key: blobs[key] for key in blobs.keys() & delta.versions.keys()}
         stand = {key: digest_of(data) for key, data in self._texts(wanted).items()}
-        return {
-            key: version
-            for key, version in delta.versions.items()
-            if key not in refused and stand.get(key, GONE) in (expected.digest(key), version.digest)
-        }
+        new = {key: one for key, one in delta.versions.items() if key not in refused}
+        return {key: one for key, one in new.items() if stand.get(key, GONE) in (expected.digest(key), one.digest)}
 
     def create(self) -> None:
         """See that the repository is there, and is a team's own: an empty one, one that memdir began, or one that says
@@ -192,14 +190,15 @@ class GitRemote(Remote):
         options = ("log", "-z", form, "--name-only", "--no-renames", "--no-show-signature", f"--max-count={_MAX_LOG}")
         output = self._git.run(*options, wanted, "--", max_bytes=_MAX_LOG_BYTES) if keys else b""
         words = (word.lstrip("\n") for word in output.decode("utf-8", "replace").split("\0"))
-        author, when, saved = "", "", dict[str, float]()
+        author, when, saved, wrote = "", "", dict[str, float](), dict[str, str]()
         for word in words:
             if is_object_id(word):
                 author, when, message = (next(words, "") for _ in range(3))
                 saved = {key: float(seconds) for seconds, key in _SAVED.findall(message)}
+                wrote = {key: name for name, key in _BY.findall(message)}
             elif word in keys and word not in found:
                 moment = saved.get(word, float(when) if when.isdecimal() else 0.0)
-                found[word] = (author[:_MAX_NAME], min(moment, self._clock()), word in saved)
+                found[word] = (wrote.get(word, author)[:_MAX_NAME], min(moment, self._clock()), word in saved)
         return found
 
     def _commit(self, versions: Mapping[str, Version], texts: Mapping[str, bytes], parent: str) -> str:
@@ -224,5 +223,6 @@ class GitRemote(Remote):
         keys = sorted(versions)
         more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
         saved = [f"Saved: {version.saved:.3f} {key}" for key, version in sorted(versions.items())]
+        saved += [f"By: {versions[key].author} < {key}" for key in keys if versions[key].author != self._name]
         head = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
         return "\n".join([*head, "", f"{', '.join(keys[:3])}{more}", "", *saved, ""]).encode()

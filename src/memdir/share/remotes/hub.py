@@ -171,7 +171,7 @@ class HubRemote(Remote):
         """By whom and when a text was purged for the team, and whose it was, as far as the log tells."""
         log = [one for one in self._versions(key) if one.get("reason") == "purged"]
         deleted = next((one for one in log if one.get("op") == "delete"), {})
-        written = next((one for one in log if one.get("etag") == digest), {})
+        written = next((one for one in log[::-1] if one.get("etag") == digest), {})
         by, whose = (told_member(_name(one, "by")) for one in (deleted, written))
         when, told = seconds_of(deleted.get("changed")), "it was purged for the team"
         told += f" by {by}" if by else ""

@@ -1,0 +1,151 @@
+"""Whose a text is: whoever sent it first, under whatever name and whoever sends it again; a purge finds their words
+wherever they stand, and nobody else's (L1, L2)."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from memdir.disk.shipped import shipped_text
+from memdir.hub.hub_database import HubDatabase
+from memdir.hub.jobs import ProposedChange, ask_for, finish, take
+from tests.hub.servers import Client, HubServer, now, start_hub
+
+Join = Callable[..., Client]
+EXPORT = "The export job writes parquet to bucket nine."
+VPN = "Staging is reached by the second tunnel only."
+
+
+def purge(team: Client, member: Client, **order: bool) -> Any:
+    return team.ask("POST", f"members/{member.member}/purge", order).body
+
+
+def whose(team: Client) -> dict[str, str]:
+    return {one["key"]: one["by"]["name"] for one in team.manifest()["entries"]}
+
+
+def texts(hub: HubServer, team: Client) -> str:
+    return str(hub.rows("select content from versions where team = ?", team.team))
+
+
+def test_a_text_that_somebody_else_deletes_and_brings_back_stays_its_authors(team: Client, join: Join) -> None:
+    bob, cat = join("bob"), join("cat")
+    etag = bob.put("export.md", EXPORT).body["etag"]
+    assert cat.delete("export.md", etag).status == 200
+    assert cat.put("export.md", EXPORT).status == 201
+    assert whose(team) == {"export.md": "bob"}
+    assert team.get("export.md").headers["memdir-by"] == bob.member
+    assert purge(team, cat, derived=True)["removed"] == [], "who brought it back wrote none of it"
+    assert team.get("export.md").data == EXPORT.encode()
+    assert purge(team, bob)["removed"] == ["export.md"]
+
+
+def test_a_text_under_another_name_is_still_its_authors_and_goes_with_them(
+    hub: HubServer, team: Client, join: Join
+) -> None:
+    bob = join("bob")
+    etag = bob.put("vpn.md", VPN).body["etag"]
+    team.batch(
+        {"op": "delete", "key": "vpn.md", "ifMatch": etag},
+        {"op": "put", "key": "tunnel.md", "ifMatch": None, "content": VPN},
+    )
+    assert whose(team) == {"tunnel.md": "bob"}
+    assert purge(team, bob)["removed"] == ["tunnel.md"]
+    assert VPN not in texts(hub, team)
+    assert team.put("again.md", VPN).kind == "purged", "under no name"
+
+
+def test_nobody_gives_words_to_another(team: Client, join: Join) -> None:
+    bob, cat = join("bob"), join("cat")
+    bob.put("his.md", VPN)
+    named = {"by": {"id": bob.member, "name": "bob"}, "author": bob.member, "member": bob.member}
+    cat.batch({"op": "put", "key": "hers.md", "ifMatch": None, "content": EXPORT, **named})
+    assert whose(team) == {"his.md": "bob", "hers.md": "cat"}
+    assert purge(team, bob, derived=True)["removed"] == ["his.md"]
+
+
+def test_a_sentence_that_somebody_took_over_is_found_by_the_purge(hub: HubServer, team: Client, join: Join) -> None:
+    bob, cat = join("bob"), join("cat")
+    bob.put("x.conflict-1.md", f"---\nconflict-with: x.md\n---\n\n{EXPORT}\n")
+    cat.put("x.md", f"---\nname: x\n---\n\n{EXPORT}\n")
+    cat.put("y.md", f"- Cat's own words stand here.\n- {EXPORT.rstrip('.')}\n")
+    cat.put("z.md", "Cat's alone, every word of it.")
+    assert purge(team, cat)["removed"] == ["y.md", "z.md"], "in x.md there is not a word of hers"
+    assert team.get("x.md").status == 200
+    told = purge(team, bob)
+    assert (told["removed"], told["derived"]) == (["x.conflict-1.md"], ["x.md"])
+    assert purge(team, bob, derived=True)["removed"] == ["x.md"], "also once his own texts are erased"
+    assert EXPORT[:-1] not in texts(hub, team)
+
+
+def test_what_a_dream_made_of_two_members_texts_is_named_for_both(hub: HubServer, team: Client, join: Join) -> None:
+    bob, cat = join("bob"), join("cat")
+    kept, gone = (one.put(f"{name}.md", text).body["etag"] for one, name, text in ((cat, "c", EXPORT), (bob, "b", VPN)))
+    merged = "In other words than either of the two had chosen."
+    changes = [
+        ProposedChange("put", "c.md", kept, merged, "c.md takes in b.md", "c.md"),
+        ProposedChange("delete", "b.md", gone, None, "c.md takes in b.md", "c.md"),
+    ]
+
+    async def dreamt(database: HubDatabase) -> bool:
+        await ask_for(database, team.team, "dream", 1)
+        job = await take(database, now())
+        return job is not None and await finish(database, job, changes, now())
+
+    assert hub.do(dreamt)
+    (proposal,) = cat.ask("GET", "proposals").body["proposals"]
+    assert cat.ask("POST", f"proposals/{proposal['id']}", {"decision": "accept"}).status == 200
+    assert purge(team, bob)["derived"] == ["c.md"]
+    assert purge(team, bob, derived=True)["removed"] == ["c.md"]
+    assert merged not in texts(hub, team)
+
+
+def test_what_goes_is_told_as_going_only_and_with_whose_words(hub: HubServer, team: Client, join: Join) -> None:
+    bob = join("bob")
+    first = bob.put("x.md", EXPORT).body["etag"]
+    second = team.put("x.md", f"{EXPORT}\n{VPN}", first).body["etag"]
+    bob.put("x.md", f"{EXPORT}\n{VPN}\nAnd bob's last word on it.", second)
+    told = purge(team, bob)
+    assert (told["removed"], told["derived"], told["mixed"]) == (["x.md"], [], ["x.md"])
+
+
+def test_what_a_purge_removed_is_listed(memdir_command: str, tmp_path: Path) -> None:
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    try:
+        team = server.team("acme")
+        bob = server.member(team, "bob")
+        etag = team.put("x.md", VPN).body["etag"]
+        bob.put("x.md", f"{VPN}\n{EXPORT}", etag)
+        bob.put("his.md", "what bob said")
+    finally:
+        server.stop()
+    words = [memdir_command, "hub", "admin", "purge", "acme", "bob", "--database", str(tmp_path / "hub.sqlite3")]
+    for more in (["--dry-run"], []):
+        shown = subprocess.run([*words, *more], capture_output=True, text=True, check=True, input="").stdout
+        assert "2 entries" in shown and "\n  his.md\n" in shown, shown
+        assert "\n  x.md, with what others wrote in it\n" in shown and "they stay" not in shown
+
+
+def test_a_hub_from_before_finds_out_whose_its_texts_are(tmp_path: Path) -> None:
+    place = tmp_path / "hub.sqlite3"
+    with closing(sqlite3.connect(place)) as opened:
+        opened.executescript("create table hub_migrations (number integer primary key, name text not null);")
+        for number, name in enumerate(("0001_hub", "0002_restored_purged_together", "0003_tokens_used"), 1):
+            opened.executescript(shipped_text(f"hub/migrations/sqlite/{name}.sql"))
+            opened.execute("insert into hub_migrations values (?, ?)", (number, name))
+        for rev, (op, member) in enumerate((("put", "m_bob"), ("delete", "m_cat"), ("put", "m_cat")), 1):
+            etag = "e" if op == "put" else None
+            row = ("t", rev, "x.md", op, etag, 1, etag, member, rev, rev, "")
+            columns = "team, rev, key, op, etag, size, content, member, saved, changed, reason"
+            opened.execute(f"insert into versions ({columns}) values ({', '.join('?' * len(row))})", row)
+        opened.execute("insert into entries values ('t', 'x.md', 'x.md', 3, 'e', 1, 0, '', 'm_cat', 3, 3)")
+        opened.commit()
+    server = start_hub(str(place), tmp_path / "log")
+    try:
+        assert server.rows("select member from entries") == [("m_bob",)]
+    finally:
+        server.stop()
