@@ -3,6 +3,7 @@ stand in which texts of a team, as the log of its versions tells: a purge goes b
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
@@ -13,11 +14,11 @@ from memdir.layout import nfc
 from memdir.share.remote import TeamCaps
 from memdir.store.shared import fault_of_member
 from memdir.store.topic import IN_OWN_WORDS, Topic
-from memdir.text.sentences import sentences_of
 
 DAY = 86_400_000
 LEAST_BYTES = 16  # a sentence that is shorter is anybody's
 PAGE = 500  # versions that are in memory at once
+_STOPS, _MARKS = re.compile(r"[\n\r.!?;…。！？；]+"), " \t*-•#>,()\"'"
 
 _ACTION = "insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)"
 _NEW_TEAM = (
@@ -240,5 +241,6 @@ async def hands_of(database: Transaction, team: str) -> dict[int, Hands]:
 
 def _sentences(content: str) -> list[str]:
     """What a text says, as it is said again elsewhere: as another list item, with another stop."""
-    found = (one.strip(" .") for one in sentences_of(Topic(content.encode()).body.replace(IN_OWN_WORDS, "")))
-    return [one.casefold() for one in found if len(one.encode()) >= LEAST_BYTES]
+    body = Topic(content.encode()).body.replace(IN_OWN_WORDS, "")
+    found = (one.strip(_MARKS).casefold() for one in _STOPS.split(body))
+    return [one for one in found if len(one.encode()) >= LEAST_BYTES]
