@@ -189,6 +189,38 @@ def test_what_the_user_says_again_is_new(life: Life, way: Callable[[Life], None]
     assert "90k" in life.told()
 
 
+DEPLOYS = "We deploy on Tuesdays only because Marta from compliance is in the office then."
+REJECTED = [
+    "I told you to forget that we deploy on Tuesdays only because of Marta.",
+    "Don't bring up again that we deploy on Tuesdays only because Marta is in the office.",
+    "It is wrong that we deploy on Tuesdays only because Marta from compliance is in the office then.",
+    "Never store again that we deploy on Tuesdays only because Marta from compliance is in the office then.",
+    "Vergiss bitte, dass wir nur dienstags deployen, weil Marta da ist.",
+    "Oublie que nous déployons seulement le mardi parce que Marta est au bureau.",
+]
+
+
+@pytest.mark.parametrize("words", REJECTED)
+def test_what_is_named_only_to_be_rejected_is_not_said_again(life: Life, words: str) -> None:
+    life.said("monday", f"Please remember: {DEPLOYS}")
+    life.learns("deploys.md", topic("Deploys", DEPLOYS, "project"))
+    life.memory.forget("deploys.md")
+    life.said("monday", words)
+    life.learns("deploys.md", topic("Deploys", DEPLOYS, "project"))
+    life.again("monday")
+    life.catches_up(BuiltinModel())
+    assert life.memory.list() == []
+
+
+def test_what_is_not_to_be_forgotten_is_said_again(life: Life) -> None:
+    life.said("monday", f"Please remember: {DEPLOYS}")
+    life.learns("deploys.md", topic("Deploys", DEPLOYS, "project"))
+    life.memory.forget("deploys.md")
+    life.said("monday", f"Don't forget that {DEPLOYS.lower()}")
+    life.learns("deploys.md", topic("Deploys", DEPLOYS, "project"))
+    assert "Tuesdays" in life.told()
+
+
 def test_what_is_said_again_may_be_called_what_it_was_called(life: Life) -> None:
     """The very same file, in other words of the user's."""
     life.said("monday", SECRET_WISH)

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 
 from memdir.disk.safe_path import INDEX_NAME
@@ -25,8 +25,8 @@ from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.language import UNKNOWN, anywhere, cues, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence, content_term, is_opposite, parts_of
-from memdir.text.sentences import sentences_of
+from memdir.text.nearness import Sentence, content_term, is_opposite, parts_of, takes_back
+from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
 from memdir.transcript.message import Message, said_at
@@ -93,13 +93,41 @@ class _Told:
     @property
     def is_statement(self) -> bool:
         """Whether it says something, and not that something is to be forgotten; a question asks."""
-        text = self.text
-        return not self.is_off and not text.rstrip().endswith(("?", "？")) and not anywhere("forget-rule").search(text)
+        return not self.is_off and not self.text.rstrip().endswith(("?", "？")) and not takes_back(self.text)
+
+    @property
+    def takes_back(self) -> bool:
+        return takes_back(self.text) or "retract" in self._meant
 
     @property
     def tells_change(self) -> bool:
+        return "change" in self._meant
+
+    @cached_property
+    def _meant(self) -> dict[str, str]:
+        """What its turns of phrase mean, each with the last of them."""
         folded = fold(self.text)
-        return any(cue.meaning == "change" for cue in cues(folded, tokens(folded), self.tongue))
+        return {cue.meaning: cue.phrase for cue in cues(folded, tokens(folded), self.tongue)}
+
+    @property
+    def named(self) -> frozenset[str]:
+        """What it speaks of, without the words that take it back."""
+        rest = anywhere("take-back").sub(" ", anywhere("forget-rule").sub(" ", self.text))
+        return Sentence(rest).terms - Sentence(self._meant.get("retract", "")).terms
+
+    def ends(self, claim: _Told) -> bool:
+        """Whether it names nearly all of a claim, as something that changed or is to be forgotten."""
+        terms = claim.sentence.terms
+        is_named = len(terms & self.sentence.terms) >= NAMED * len(terms)
+        return is_named and (self.tells_change or takes_back(self.text))
+
+    def tells_otherwise(self, claim: _Told) -> bool:
+        """Whether it speaks of the same, as something that changed, or denies it, or has another value for it."""
+        if not self.is_statement or max(self.nearness(claim), claim.nearness(self)) < SAID:
+            return False
+        values, known = values_in(self.text), values_in(claim.text)
+        is_other = bool(values - known) and bool(known - values)
+        return is_other or self.tells_change or is_opposite(self.text, claim.text, self.tongue)
 
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
@@ -184,20 +212,37 @@ class Forgotten:
         parts = [_Told(part) for part in parts_of(claim)]
         return len(parts) == 1 or all(self._said_here.nearest(part, enough=HALF) >= HALF for part in parts)
 
+    def holds(self, values: frozenset[str]) -> bool:
+        """Whether all of these stand here, wherever."""
+        return values <= self._values_here
+
+    @cached_property
+    def _values_here(self) -> frozenset[str]:
+        return frozenset().union(*(values_in(one.text) for one in self._said_here.all))
+
     def is_later(self, sentences: Iterable[str]) -> bool:
         """Whether a memory was told later than anything that the user said here: then nothing here takes it back."""
         last = max((one.time for one in self._heard.all if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
-    def was_ended(self, claim: str) -> bool:
-        """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten."""
-        told, since = _Told(claim), self._came(claim)
-        later = (one for one in self._heard.like(told) if one.time > since and not one.is_off)
+    def was_ended(self, claim: str, memory: str = "") -> bool:
+        """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten.
+        With its `memory` it need not be named in full: what is heard is one conversation, which is about it or not."""
+        told, whole, since = _Told(claim), _Told(memory), self._came(claim)
+        heard = self._heard.all if memory else self._heard.like(told)
+        later = (one for one in heard if one.time > since and not one.is_off)
         return any(
-            len(told.sentence.terms & one.sentence.terms) >= NAMED * len(told.sentence.terms)
-            and (one.tells_change or anywhere("forget-rule").search(one.text))
+            one.ends(told) or (bool(memory) and (self._is_called_off(one, whole) or one.tells_otherwise(told)))
             for one in later
         )
+
+    def _is_called_off(self, said: _Told, memory: _Told) -> bool:
+        """Whether words that take something back mean this memory: what they name is in it, or it was just told."""
+        if not said.takes_back:
+            return False
+        if said.named:
+            return 2 * len(said.named & memory.sentence.terms) >= len(said.named)
+        return any(memory.nearness(one) >= SAID for one in self._heard.all if one.time < said.time)
 
     def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
         """Whether a person has taken back this very change of a file."""
@@ -279,8 +324,9 @@ class Forgotten:
     def _was_said(self, claim: _Told, since: float, *, or_then: bool = False) -> bool:
         """Whether the user said it later than that: this, and not rather something that stands here."""
         later = (one for one in self._heard.like(claim) if one.time > since or (or_then and one.time == since))
-        near = (one for one in later if one.is_statement and claim.nearness(one) >= SAID)
-        heard = ((one, one.nearness(claim)) for one in near)
+        near = [one for one in later if claim.nearness(one) >= SAID]
+        against = {one.heard for one in near if takes_back(one.text) or is_opposite(one.text, claim.text, one.tongue)}
+        heard = ((one, one.nearness(claim)) for one in near if one.is_statement and one.heard not in against)
         return any(self._standing.nearest(one, enough=math.nextafter(score, 2)) <= score for one, score in heard)
 
     def _came(self, text: str) -> float:
@@ -348,6 +394,14 @@ def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
 
 def _plain(text: str) -> str:
     return " ".join("".join(char if char.isalnum() else " " for char in text.casefold()).split())
+
+
+@lru_cache(4096)
+def values_in(text: str) -> frozenset[str]:
+    """What of a text is no matter of wording: figures, days, names, words of code, as they are looked up."""
+    terms = Sentence(text).terms
+    figures = (term.lstrip("0") or "0" for term in terms if any(map(str.isdigit, term)))
+    return frozenset(figures) | (terms & _calendar()) | Sentence(" ".join(facts_in(text))).terms
 
 
 @cache

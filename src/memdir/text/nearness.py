@@ -86,7 +86,8 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     spoken = None if tongue == UNKNOWN else tongue
     denies, exclaims = anywhere("negated", spoken), anywhere("exclaim", spoken)
     one, other = (
-        _APART.sub(lambda word: "" if exclaims.fullmatch(word[1]) else word[0], text) for text in (one, other)
+        _APART.sub(lambda word: "" if exclaims.fullmatch(word[1]) else word[0], kept_in_mind(text))
+        for text in (one, other)
     )
     fewer, more = sorted(len(denies.findall(text)) for text in (one, other))
     if fewer or not more:
@@ -98,6 +99,16 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     ]
     most = max(shared for shared, _ in pairs)
     return not any(is_same for shared, is_same in pairs if shared == most)
+
+
+def takes_back(text: str) -> bool:
+    """Whether a sentence names something only to have it forgotten, to deny it or to forbid that it be kept."""
+    return any(anywhere(meaning).search(kept_in_mind(text)) for meaning in ("take-back", "forget-rule"))
+
+
+def kept_in_mind(text: str) -> str:
+    """A sentence without the words that ask to remember it: "don't forget that" denies nothing."""
+    return anywhere("remember-this").sub(" ", text)
 
 
 def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:

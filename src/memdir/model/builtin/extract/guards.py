@@ -15,7 +15,7 @@ from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_t
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import is_opposite
+from memdir.text.nearness import is_opposite, takes_back
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.sentences import sentences_of
 
@@ -117,7 +117,8 @@ def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
 def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:
     """Whether the user took it back: behind it in the same breath, or in a later turn that brings nothing to keep."""
     last = max(one.seen.clause.number for one in candidate.core)
-    if any(map(_takes_back, candidate.turn.seen[last + 1 :])):
+    is_against = any(takes_back(one.seen.clause.text) for one in candidate.core)
+    if is_against or any(map(_takes_back, candidate.turn.seen[last + 1 :])):
         return True
     spoken = {one.turn.index for one in stand}
     after = [turn for turn in turns if turn.index > candidate.turn.index]
