@@ -6,7 +6,7 @@ import pytest
 from evals.clumsy import BODY, DEPLOYS, FORM, GOOD, HEAD, Mistake
 
 from memdir.errors import BadMemoryFile
-from memdir.store.form import deletion_in, unspoilt, well_formed
+from memdir.store.form import as_seen, deletion_in, unspoilt, well_formed
 from memdir.store.topic import Topic
 
 KEY = "feedback_no_mocks.md"
@@ -180,3 +180,57 @@ def test_what_only_may_mean_a_deletion_is_answered_and_becomes_no_text(text: str
 )
 def test_a_fence_around_a_whole_text_goes_and_one_in_it_stays(text: str, meant: str) -> None:
     assert unspoilt(text) == meant
+
+
+GONE = [
+    "[deleted]",
+    "Removed.",
+    "(obsolete)",
+    "This memory is no longer valid.",
+    "Deleted by assistant: no longer relevant.",
+    "<deleted/>",
+    "rm",
+    "(empty)",
+    "~~We deploy on Tuesdays only.~~",
+]
+
+
+@pytest.mark.parametrize("text", GONE)
+def test_what_means_to_delete_is_answered_and_becomes_no_memory(text: str) -> None:
+    with pytest.raises(BadMemoryFile) as refused:
+        formed(DEPLOYS.replace("We deploy on Tuesdays only.", text), DEPLOYS)
+    assert "<!-- delete: the reason -->" in str(refused.value.remedy)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Removed branches are kept for a week.",
+        "The obsolete parser is gone.",
+        "rm asks first here.",
+        "Empty lines stay.",
+    ],
+)
+def test_what_tells_of_something_that_is_gone_is_a_memory(text: str) -> None:
+    assert text in formed(DEPLOYS.replace("We deploy on Tuesdays only.", text), DEPLOYS).body
+
+
+def test_what_a_person_struck_out_may_stay() -> None:
+    theirs = f"{DEPLOYS}\n~~On Mondays too.~~\n"
+    assert "~~On Mondays too.~~" in formed(f"{theirs}\nNever on holidays.\n", theirs).body
+
+
+def test_a_fence_of_tildes_around_the_whole_text_is_taken_off() -> None:
+    fenced = DEPLOYS.replace("We deploy on Tuesdays only.", "~~~~\nWe deploy on Tuesdays only.\n~~~~")
+    assert formed(fenced, DEPLOYS).data == DEPLOYS.encode()
+
+
+@pytest.mark.parametrize("ending", ["</content>\n</invoke>\n", "<|im_end|>\n<|endoftext|>", "-->\n"])
+def test_what_ends_a_reply_does_not_end_a_memory(ending: str) -> None:
+    assert formed(GOOD + ending).data == GOOD.encode()
+
+
+def test_nothing_that_cannot_be_seen_is_written() -> None:
+    hidden = GOOD.replace("never mocks", "\u200b".join("never mocks")).replace("\n", "\r\n")
+    assert as_seen(hidden.encode()) == GOOD.replace("\n", "\r\n").encode()
+    assert as_seen("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩‍💻".encode()).decode() == "می‌خواهم 👩‍💻"

@@ -14,6 +14,7 @@ from memdir.store.frontmatter import TRUST_FIELD, find_block, quoted
 from memdir.store.topic import MemoryType, Topic, parse_type
 from memdir.store.trust import marked_trust
 from memdir.text.naming import describe
+from memdir.text.printable import printable
 
 HOW_TO_DELETE = "To delete a memory, Write it with the single line <!-- delete: the reason -->"
 FORM = (
@@ -47,6 +48,27 @@ _DELETION = re.compile(
     r"[\s:;,.–—]*(?:-(?!-?>)\s*)?(?P<reason>(?:(?!-->).)*?)[\s*]*(?:-{1,3}>|$)",
     re.IGNORECASE | re.DOTALL,
 )
+_DISGUISE = re.compile(
+    r"[\s\[({<*_`~]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been) (?:now )?)?"
+    r"(?:(?:deleted?|removed?)(?:(?: by\b|\s*[:;–—-]).{0,150})?|obsolete|outdated|empty|rm(?: -\w+)?(?: \S+\.md)?"
+    r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\s\])}>*_`~./!-]*",
+    re.IGNORECASE | re.DOTALL,
+)
+_STRUCK = re.compile(r"~~(?!~)[^~\n]+~~(?!~)")
+_TILDES = re.compile(
+    r"(?P<head>(?:---\n.*?\n---\n+)?)(~{3,})[ \t]*\n(?P<body>(?:(?!~{3}).)*?)\n\2[ \t]*\s*\Z", re.DOTALL
+)
+_DEBRIS = re.compile(
+    r"(?:\s*(?:<\|[\w/]+\|>|</(?:\w+:)?(?:content|file_content|parameter|invoke|function_calls|function|tool_call|tool_use)>))+\s*\Z"
+)
+
+
+def as_seen(data: bytes) -> bytes:
+    """A model's text without the signs that nobody sees: what is judged is what will be read (S15, X12)."""
+    try:
+        return "\r\n".join(map(printable, data.decode("utf-8").split("\r\n"))).encode("utf-8")
+    except UnicodeDecodeError:
+        return data  # somebody's file in another encoding, of which a model changed a line
 
 
 def deletion_in(data: bytes) -> str | None:
@@ -76,6 +98,7 @@ def well_formed(key: str, data: bytes, before: bytes | None) -> tuple[bytes, tup
             text = changed
             repaired.append(told)
     _refuse_deletion(key, text)
+    _refuse_disguise(key, Topic(text.encode("utf-8", "surrogateescape")).body, Topic(before or b"").body)
     topic = _filled(key, Topic(text.encode("utf-8", "surrogateescape")), before, repaired)
     topic = _without_new_fields(topic, before, repaired)
     known = _problems(Topic(before)) if before else []
@@ -90,6 +113,16 @@ def _refuse_deletion(key: str, text: str) -> None:
     if any(_DELETION.fullmatch(line.strip()) for line in _outside_fences(text)):
         remedy = f"{HOW_TO_DELETE}, and nothing else"
         raise BadMemoryFile(f"{key} holds a line that deletes beside a text", remedy=remedy)
+
+
+def _refuse_disguise(key: str, body: str, before: str) -> None:
+    """A text that only says that it is gone, or words that are struck out, are meant to delete: neither is a memory."""
+    struck = _STRUCK.findall("\n".join(_outside_fences(body)))
+    if _DISGUISE.fullmatch(body) and body.strip() != before.strip():
+        raise BadMemoryFile(f"{key} would say nothing but that it is gone", remedy=HOW_TO_DELETE)
+    if any(words not in before for words in struck):
+        told = f"{key} would hold words that are struck out: “{struck[0]}”"
+        raise BadMemoryFile(told, remedy=f"Leave out what holds no longer, and nothing else. {HOW_TO_DELETE}")
 
 
 def _problems(topic: Topic) -> list[str]:
@@ -141,6 +174,17 @@ def without_fence(text: str) -> str:
     after = [line for line in lines[end + 1 :] if line.strip()]
     kept = lines[end + 1 :] if len(after) > MAX_REMARK_LINES else []
     return "\n".join([*lines[opened + 1 : end], *kept]).strip("\n") + "\n"
+
+
+def _without_tildes(text: str) -> str:
+    """A body that is fenced as a whole with tildes is no code, but words that were meant to be put away, or shown."""
+    return _TILDES.sub(lambda found: f"{found['head']}{found['body']}\n", text)
+
+
+def _without_debris(text: str) -> str:
+    """What ends a reply or a call in a model's own template, and a comment that was never opened, end no memory."""
+    kept = _DEBRIS.sub("\n", text)
+    return kept if "<!--" in kept else re.sub(r"\s*\n-->\s*\Z", "\n", kept)
 
 
 def _begins_file(lines: list[str]) -> bool:
@@ -290,4 +334,6 @@ _REPAIRS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_without_numbers, "the line numbers were taken off"),
     (without_fence, "the fence around it was taken off"),
     (_with_header, "its fields stand between two lines of --- at the top now"),
+    (_without_tildes, "the fence around its text was taken off"),
+    (_without_debris, "what ends a reply was taken off its end"),
 )
