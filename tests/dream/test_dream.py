@@ -600,3 +600,26 @@ def test_a_dream_is_told_which_memories_have_ended_and_to_ask(
     told = model.requests[0].messages[-1].text
     assert re.search(r"freeze\.md \(.*\): a merge freeze \[names 2020-03-05, [\d,]+ days past\]", told)
     assert "[names …, N days past]" in told and "ask" in told
+
+
+VALUES = [("PostgreSQL 16", "PostgreSQL 11"), ("2026-03-02", "2031-05-05"), ("PostgreSQL 16", "MariaDB 16")]
+
+
+@pytest.mark.parametrize(("old", "new"), VALUES)
+def test_a_dream_changes_no_value_that_neither_a_memory_nor_a_session_tells(
+    dream: Dream, root: Path, old: str, new: str
+) -> None:
+    path = str(root / "tests.md")
+    write = ("Write", {"file_path": path, "content": ONE.replace(old, new)})
+    outcome = dream([calls(("Read", {"file_path": path})), calls(write), says("Tidied up.")])
+    assert isinstance(outcome, NotDreamt) and "neither a memory nor the user's own words say" in outcome.reason
+    assert (root / "tests.md").read_text() == ONE
+
+
+def test_a_dream_takes_the_newer_value_from_a_session(dream: Dream, root: Path) -> None:
+    old = topic("Deploys", "We deploy on Mondays only.", "project")
+    (root / "deploys.md").write_text(old)
+    os.utime(root / "deploys.md", (1_700_000_000, 1_700_000_000))
+    write = ("Write", {"file_path": str(root / "deploys.md"), "content": old.replace("Mondays", "Tuesdays")})
+    dream([calls(("Read", {"file_path": str(root / "deploys.md")})), calls(write), says("Brought up to date.")])
+    assert "Tuesdays" in (root / "deploys.md").read_text()

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from unicodedata import category
 
-from memdir.agent.forgotten import Heard, heard_in
+from memdir.agent.forgotten import Heard, counts, heard_in, values_in
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, Cue, anywhere, cues, fold, small_words, tokens, tongue_of
@@ -28,6 +28,7 @@ from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 _WEB_TOOLS = ("web", "fetch", "search", "browser", "mcp__", "http", "url")
 _TRUST = dict.fromkeys(Speaker, Trust.TOOL) | {Speaker.USER: Trust.USER, Speaker.REPORTED: Trust.USER}
 SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
+HINT = 0.2  # nearness that a translation should have at least to something that the user said
 LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
 CLEARLY = 0.6  # so near that the user said it, whoever else did
 FOREIGN = 0.6  # so near to somebody else's sentence that it is from there
@@ -214,6 +215,20 @@ class Evidence:
         named = [one for one in self._agreements if one.named(asked, is_translated=is_translated) >= least]
         is_agreed = any(one.repeats(asked) or (kind != MemoryType.USER and one.keeps(foreign)) for one in named)
         return Support(user, foreign, assistant, source, is_agreed, denied)
+
+    def has_told(self, claim: str, values: frozenset[str]) -> bool:
+        """Whether somebody named these values; the user may have told them otherwise, a date or a number in words."""
+        if values <= self._values:
+            return True
+        asked, is_translated = Sentence(claim), tongue_of(claim) != self.tongue
+        counted = (one for one in self._own if counts(one.text))
+        return any(
+            one.terms & asked.terms or asked.nearness(one, is_translated=is_translated) >= HINT for one in counted
+        )
+
+    @cached_property
+    def _values(self) -> frozenset[str]:
+        return frozenset().union(*(values_in(piece.text) for piece in self._said))
 
     def lends_words(self, claim: str, beside: str) -> bool:
         """Whether a claim has words of somebody else's that neither the user nor what stands beside it has."""

@@ -24,8 +24,9 @@ from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
+from memdir.text.dates import may_hold_date
 from memdir.text.language import UNKNOWN, anywhere, cues, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence, content_term, is_opposite, parts_of, takes_back
+from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, takes_back
 from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
@@ -106,7 +107,7 @@ class _Told:
     @cached_property
     def _meant(self) -> dict[str, str]:
         """What its turns of phrase mean, each with the last of them."""
-        folded = fold(self.text)
+        folded = fold(kept_in_mind(self.text))
         return {cue.meaning: cue.phrase for cue in cues(folded, tokens(folded), self.tongue)}
 
     @property
@@ -123,7 +124,9 @@ class _Told:
 
     def tells_otherwise(self, claim: _Told) -> bool:
         """Whether it speaks of the same, as something that changed, or denies it, or has another value for it."""
-        if not self.is_statement or max(self.nearness(claim), claim.nearness(self)) < SAID:
+        terms = self.sentence.terms
+        is_near = max(self.nearness(claim), claim.nearness(self)) >= SAID or (terms and terms <= claim.sentence.terms)
+        if not self.is_statement or not is_near:
             return False
         values, known = values_in(self.text), values_in(claim.text)
         is_other = bool(values - known) and bool(known - values)
@@ -232,7 +235,8 @@ class Forgotten:
         heard = self._heard.all if memory else self._heard.like(told)
         later = (one for one in heard if one.time > since and not one.is_off)
         return any(
-            one.ends(told) or (bool(memory) and (self._is_called_off(one, whole) or one.tells_otherwise(told)))
+            one.ends(told)
+            or (memory and (self._is_called_off(one, whole) or any(map(one.tells_otherwise, (told, whole)))))
             for one in later
         )
 
@@ -402,6 +406,17 @@ def values_in(text: str) -> frozenset[str]:
     terms = Sentence(text).terms
     figures = (term.lstrip("0") or "0" for term in terms if any(map(str.isdigit, term)))
     return frozenset(figures) | (terms & _calendar()) | Sentence(" ".join(facts_in(text))).terms
+
+
+def counts(text: str) -> bool:
+    """Whether a text may tell a value: as it is written, or a date or a number in words."""
+    return bool(values_in(text) or may_hold_date(text) or not _numbers().isdisjoint(Sentence(text).words))
+
+
+@cache
+def _numbers() -> frozenset[str]:
+    tables = [meanings.items() for meanings in words_by_meaning().values()]
+    return frozenset(word for table in tables for meaning, some in table if meaning[:2] == "N=" for word in some)
 
 
 @cache

@@ -12,23 +12,49 @@ from enum import StrEnum
 from functools import cached_property
 from statistics import fmean
 
-from memdir.agent.evidence import CLEARLY, ECHOED, FACTUAL, LEAD, OWN_LEAD, SAID, TELLING_TERMS, Evidence, Said, Support
+from memdir.agent.evidence import (
+    CLEARLY,
+    ECHOED,
+    FACTUAL,
+    HINT,
+    LEAD,
+    OWN_LEAD,
+    SAID,
+    TELLING_TERMS,
+    Evidence,
+    Said,
+    Support,
+)
+from memdir.agent.forgotten import values_in
+from memdir.agent.workspace import Draft, Workspace
 from memdir.store.kept import REASON_BEFORE
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic
 from memdir.store.trust import Trust, marked_trust, trust_in, with_trust
+from memdir.text.dates import may_hold_date
 from memdir.text.language import UNKNOWN, cues, fold, language, tokens, tongue_of
 from memdir.text.naming import title
 from memdir.text.nearness import TELLING_PART, Sentence, parts_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker
 
-HINT = 0.2  # nearness that a translation should have at least to something that the user said
+MAX_TOLD = 3  # claims that a refusal names
+LOST = (
+    "is not deleted: what it says stands in no other memory, and the user has not said that it holds no longer. "
+    "Write it where it belongs first, then delete this one; a memory whose day is over stays, and you may ask about it"
+)
 UNLIKE = 0.3  # nearer to the user than that it may be his in other words
 CARRIED = 0.22  # nearness to the user that what a memory is about has on the average
 PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
-_LABEL = re.compile(r"\*\*[^*\n]{1,40}:?\*\*:?")
+# What stands in bold before a part of a memory and claims nothing: one word, or what is known to be a label.
+_LABEL = re.compile(
+    r"\*\*(?:[^\W\d_]{1,20}|how to apply|how it applies|when to apply|update (?:of )?\(?\d{4}-\d\d-\d\d\)?|wie anwenden"
+    r"|so anwenden|comment l'appliquer|comment appliquer|cómo aplicarlo|cómo aplicar|como aplicar|come applicarlo"
+    r"|come applicare|por qué|por quê|hoe toe te passen|적용 방법)\s*(?:[:：]\s*\*\*|\*\*\s*[:：])",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"\s*(?:\*\*[^*]+\*\*|[(（\[][^()（）\[\]]+[)）\]])")  # in bold or in brackets
 _WHY = re.compile(r"\*\*Why:?\*\*:?(.*?)(?=\n\s*\*\*|\Z)", re.DOTALL | re.IGNORECASE)
 _COMMANDS = frozenset({"durable", "want", "remember"})
 _COMMANDS_AT_START = {"always": 3, "forbid": 3, "request": 1}  # within so many words from the beginning
@@ -199,7 +225,8 @@ class Judged:
         if support.is_foreign:
             return [claim]
         parts = parts_of(claim) if self.topic.kind not in FACTUAL or is_commanding(claim) else []
-        asked = [(part, self.evidence.support(part, self.topic.kind, self.tongue)) for part in parts[len(parts) == 1 :]]
+        parts = [*parts[len(parts) == 1 :], *(_ASIDE.findall(claim) if parts else ())]
+        asked = [(part, self.evidence.support(part, self.topic.kind, self.tongue)) for part in parts]
         telling = [(part, one) for part, one in asked if len(Sentence(part).terms) >= TELLING_TERMS]
         return [part for part, one in telling if one.is_foreign and one.user < HINT]
 
@@ -283,6 +310,50 @@ def is_commanding(claim: str) -> bool:
     found = cues(folded, tokens(folded), language(folded))
     is_command = any(cue.meaning in _COMMANDS or cue.at < _COMMANDS_AT_START.get(cue.meaning, 0) for cue in found)
     return is_command or _OF_THE_USER.search(claim) is not None
+
+
+def falsified(
+    before: Topic, after: Topic, evidence: Callable[[], Evidence], stands: Callable[[frozenset[str]], bool]
+) -> list[str]:
+    """What a draft says with another value than its memory had, one that nobody told and that `stands` nowhere. A day
+    that was told in words, "next Friday", may become a date."""
+    old, new = (values_in(f"{one.description}\n{one.body}") for one in (before, after))
+    if old <= new:
+        return []
+    said, claims = claims_of(before), claims_of(after)
+    if any(may_hold_date(text) for text in said if text not in claims):
+        return []
+    found = [(claim, values_in(claim) - old) for claim in claims if claim not in said]
+    unknown = [(claim, values) for claim, values in found if values and not stands(values)]
+    return [claim for claim, values in unknown if not evidence().has_told(claim, values)]
+
+
+def lost_with(workspace: Workspace, draft: Draft, was_ended: Callable[[str], bool]) -> list[str]:
+    """What a memory says that is deleted, and that neither stands elsewhere nor was ended by the user. A reason
+    goes with the rule that it was for."""
+    topic = Topic(draft.before or b"")
+    if not topic.has_text:
+        return []
+    lost = workspace.unsaid_elsewhere(draft)
+    rules = [text for label, text in lost if label not in ("why", "how")]
+    held = [text for text in rules if not was_ended(text)]
+    return held if rules else [text for _, text in lost]
+
+
+def spare_memories(workspace: Workspace, lost: Callable[[Workspace, Draft], list[str]]) -> list[Draft]:
+    """Give up the deletions by which something would be lost after all. Returns what was given up."""
+    given_up = []
+    for path, draft in list(workspace.drafts.items()):
+        if draft.after is None and draft.before and lost(workspace, draft):
+            given_up.append(draft)
+            workspace.give_up(path)
+            workspace.refused[path] = f"{draft.key} {LOST}"
+    return given_up
+
+
+def quoted(claims: Sequence[str]) -> str:
+    """The first of some claims, as a refusal names them."""
+    return "; ".join(f"“{claim}”" for claim in claims[:MAX_TOLD])
 
 
 def _headline(topic: Topic) -> list[str]:

@@ -16,7 +16,7 @@ from functools import cache
 from memdir.agent.file_access import DiskFiles, RecordedFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFound, PathEscape
-from memdir.store.form import deletion_in, well_formed
+from memdir.store.form import as_seen, deletion_in, well_formed
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
@@ -28,7 +28,7 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import refuse_private
 from memdir.store.store import ChangeSet, MemoryStore, entry_for
 from memdir.store.topic import Topic
-from memdir.store.trust import is_of_team
+from memdir.store.trust import is_of_team, marked_trust
 from memdir.text.naming import file_stem, free_key
 from memdir.text.nearness import Sentence
 
@@ -257,6 +257,21 @@ class Workspace:
         """The drafts that differ from what stood there."""
         return [draft for draft in self.drafts.values() if draft.before != draft.after]
 
+    def on_disk(self) -> dict[tuple[MemoryStore, str], bytes | None]:
+        """What memories say before the drafts are written."""
+        found = ((store, store.readable(store.scan(limit=None).headers)) for store in self.stores)
+        return {(store, memory.key): memory.topic.data for store, memories in found for memory in memories}
+
+    def unsaid_elsewhere(self, draft: Draft) -> list[tuple[str, str]]:
+        """What stands in a file now and in no other when the drafts are written, each sentence with its label. In one
+        that nobody vouched for it would lose its authority."""
+        topic = Topic(draft.before or b"")
+        changed = {(other.store, other.key): other.after for other in self.drafts.values()}
+        others = {place: data for place, data in (self.on_disk() | changed).items() if data and not is_index(place[1])}
+        topics = [Topic(data) for place, data in others.items() if place != (draft.store, draft.key)]
+        known = [one for one in topics if marked_trust(one) >= marked_trust(topic)]
+        return unsaid(topic, [f"{one.description}\n{one.body}" for one in known])
+
     def drop_conflicts(self) -> list[str]:
         """Give up the drafts of files that others changed in the same lines meanwhile: their text wins (D7).
 
@@ -407,6 +422,7 @@ def _drafted(store: MemoryStore, key: str, before: bytes | None, data: bytes) ->
     keep its parent's list of tools (G1): it writes a line that says so."""
     if len(data) > most_bytes(key):
         raise BadMemoryFile(f"{key}: {too_large(len(data), most_bytes(key))}", remedy="Keep the point, drop the rest")
+    data = as_seen(data)
     reason = deletion_in(data)
     if is_index(key):
         if store.skip_index:

@@ -14,6 +14,7 @@ from memdir.agent.file_access import FileState
 from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkProgress, ForkReport, ForkTools, Job, run_fork
 from memdir.agent.gate import memory_gate
+from memdir.agent.judged import spare_memories
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
 from memdir.agent.workspace import Draft, Workspace
@@ -187,7 +188,7 @@ class Dreamer:
         workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
-        kept = self._keep_aside([*given_up, *rules.spare_memories(workspace)])
+        kept = self._keep_aside([*given_up, *spare_memories(workspace, rules.lost_with)])
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             if news is not None and not is_dry and not is_cut_short and lock.is_mine():

@@ -15,12 +15,25 @@ from typing import TYPE_CHECKING
 
 from memdir.agent.evidence import Evidence, take_apart
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
-from memdir.agent.judged import Judged, Verdict, claims_of, doubtful, is_commanding, judge, marked, trace
+from memdir.agent.judged import (
+    LOST,
+    Judged,
+    Verdict,
+    claims_of,
+    doubtful,
+    falsified,
+    is_commanding,
+    judge,
+    lost_with,
+    marked,
+    quoted,
+    trace,
+)
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.store.form import HOW_TO_DELETE
 from memdir.store.index import parse_entry
-from memdir.store.kept import REPLACED, unsaid
+from memdir.store.kept import REPLACED
 from memdir.store.line_origins import sentences_in
 from memdir.store.log_lines import LogLine
 from memdir.store.store import MemoryStore
@@ -37,7 +50,6 @@ from memdir.transcript.sources.source import transcripts_in
 if TYPE_CHECKING:
     from memdir.transcript.session_list import AttendedSession
 
-MAX_TOLD = 3  # claims that a refusal names
 FORGOTTEN = (
     "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
     "and has not said it since. Leave that out, in whatever words"
@@ -50,10 +62,6 @@ _UNSAID_IN_ALL = "holds in all projects, and no memory there says: {}. Leave tha
 TITLE_TERMS = 3  # topic words from which a heading says something
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
 OF_TEAM = "is the team's, and stays as it is: everybody has it, and nobody here asked for this. Leave it alone"
-LOST = (
-    "is not deleted: what it says stands in no other memory, and the user has not said that it holds no longer. "
-    "Write it where it belongs first, then delete this one; a memory whose day is over stays, and you may ask about it"
-)
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
@@ -84,16 +92,16 @@ class DreamRules:
             if not draft.reason:
                 return Ruling(f"{draft.key} would be deleted without a reason. {HOW_TO_DELETE}")
             lost = self.lost_with(workspace, draft)
-            return Ruling(f"{draft.key} {LOST}: {_quoted(lost)}" if lost else "")
+            return Ruling(f"{draft.key} {LOST}: {quoted(lost)}" if lost else "")
         before, after = _claims(draft.key, draft.before or b""), _claims(draft.key, draft.after)
         back = self.forgotten.among(
             (text for text in after if text not in before), instead_of=(text for text in before if text not in after)
         )
         if back:
-            return Ruling(f"{FORGOTTEN}: {_quoted(back)}", is_quiet=True)
+            return Ruling(f"{FORGOTTEN}: {quoted(back)}", is_quiet=True)
         strange = self._strange(workspace, draft, [claim for claim in after if claim not in before])
         told = _UNSAID_IN_ALL if draft.store.scope == "user" else _UNSAID
-        return Ruling(f"{draft.key} {told.format(_quoted(strange))}" if strange else "")
+        return Ruling(f"{draft.key} {told.format(quoted(strange))}" if strange else "")
 
     def judged(self, draft: Draft) -> Judged:
         """What a draft says and no memory said, and whose it is; asked for once."""
@@ -114,6 +122,9 @@ class DreamRules:
             new = _unsaid_in_index(new, (Topic(one.after) for one in workspace.changed() if one.after))
             is_own = draft.store.scope == "user"
             return [one for one in new if is_own or not self._evidence.support(one, None, tongue_of(one)).is_users]
+        stood, topic = Topic(draft.before or b""), Topic(draft.after or b"")
+        if false := falsified(stood, topic, lambda: self._evidence, self.forgotten.holds):
+            return false
         if draft.store.scope == "user" or not new:
             return new
         judged = self.judged(draft)
@@ -129,38 +140,7 @@ class DreamRules:
         return Evidence([*doubtful(self.stores), *take_apart(list(self.messages()))], reads_more=True)
 
     def lost_with(self, workspace: Workspace, draft: Draft) -> list[str]:
-        """What a memory says that is deleted, and that neither stands elsewhere nor was ended by the user. A reason
-        goes with the rule that it was for."""
-        topic = Topic(draft.before or b"")
-        if not topic.has_text:
-            return []
-        lost = unsaid(topic, _living(workspace, draft))
-        rules = [text for label, text in lost if label not in ("why", "how")]
-        held = [text for text in rules if not self.forgotten.was_ended(text)]
-        return held if rules else [text for _, text in lost]
-
-    def spare_memories(self, workspace: Workspace) -> list[Draft]:
-        """Give up the deletions by which something would be lost after all. Returns what was given up."""
-        given_up = []
-        for path, draft in list(workspace.drafts.items()):
-            if draft.after is None and draft.before and self.lost_with(workspace, draft):
-                given_up.append(draft)
-                workspace.give_up(path)
-                workspace.refused[path] = f"{draft.key} {LOST}"
-        return given_up
-
-
-def _living(workspace: Workspace, draft: Draft) -> list[str]:
-    """What other memories will say when the dream is written."""
-    changed = {(other.store, other.key): other.after for other in workspace.drafts.values()}
-    others = {place: data for place, data in (_on_disk(workspace) | changed).items() if data and not is_index(place[1])}
-    return [_text(data) for place, data in others.items() if place != (draft.store, draft.key)]
-
-
-def _on_disk(workspace: Workspace) -> dict[tuple[MemoryStore, str], bytes | None]:
-    """What memories say before the dream is written."""
-    found = ((store, store.readable(store.scan(limit=None).headers)) for store in workspace.stores)
-    return {(store, memory.key): memory.topic.data for store, memories in found for memory in memories}
+        return lost_with(workspace, draft, self.forgotten.was_ended)
 
 
 def _unsaid_in_index(claims: Sequence[str], drafted: Iterable[Topic]) -> list[str]:
@@ -197,10 +177,6 @@ def _claims(key: str, data: bytes) -> dict[str, None]:
     entries = [(parse_entry(line), line.decode("utf-8", "replace").strip("# \t\r\n")) for line in data.splitlines()]
     told = [text for entry, line in entries for text in ((entry.title, entry.hook) if entry else (line,))]
     return dict.fromkeys(filter(None, told))
-
-
-def _quoted(claims: Sequence[str]) -> str:
-    return "; ".join(f"“{claim}”" for claim in claims[:MAX_TOLD])
 
 
 def spare_facts(workspace: Workspace, *, max_lost_share: float) -> list[Draft]:
@@ -241,7 +217,7 @@ def lost_share(store: MemoryStore, workspace: Workspace, *, enough: float) -> fl
     if len(lost) <= enough * len(known):
         return len(lost) / max(1, len(known))
     touched_keys = {(draft.store, draft.key) for draft in workspace.changed()}
-    texts = {place: data or b"" for place, data in _on_disk(workspace).items()}
+    texts = {place: data or b"" for place, data in workspace.on_disk().items()}
     everything = all_facts(data for (other, _), data in texts.items() if other is store)
     elsewhere = (data for place, data in texts.items() if place not in touched_keys)
     return len(missing_from(lost, elsewhere)) / max(1, len(everything))

@@ -14,18 +14,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from memdir.agent.evidence import SAID, Evidence, take_apart
+from memdir.agent.evidence import HINT, SAID, Evidence, take_apart
 from memdir.agent.forgotten import Forgotten
 from memdir.agent.judged import (
+    LOST,
     PERSONAL,
     Judged,
     Lineage,
     Verdict,
     claims_of,
     doubtful,
+    falsified,
     judge,
+    lost_with,
     marked,
+    quoted,
     renamed,
+    spare_memories,
     trace,
     without,
     without_planted,
@@ -44,7 +49,6 @@ from memdir.transcript.message import Message
 OWN = "user"  # the scope of what holds for a person in all projects
 _OF_CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b|\b[a-z]+[A-Z]\w*")
 MAX_DELETED = 3  # memories that one run may delete; putting many in order is the dream's work
-MAX_TOLD = 3  # claims that a refusal names
 _TOO_MANY = (
     f"more than {MAX_DELETED} memories may not be deleted in one go: none of those that you deleted will be. "
     "Putting many in order is not your job here"
@@ -80,7 +84,9 @@ class DraftJudge:
         if draft.after is None:
             if self.forgotten.is_later(sentences_in(draft.before or b"")):
                 return Ruling(f"{draft.key} was told later than all that is said here, and stays")
-            return self._unheard_of(draft) or _ruling_of_deletion(workspace, draft)
+            lost = self.lost_with(workspace, draft)
+            told = Ruling(f"{draft.key} {LOST}: {quoted(lost)}" if lost else "")
+            return self._unheard_of(draft) or _ruling_of_deletion(workspace, draft) or told
         if draft.after == draft.before:
             return Ruling()
         judged = self.judge(draft)
@@ -131,6 +137,12 @@ class DraftJudge:
     def _evidence(self) -> Evidence:
         return Evidence([*doubtful(self.stores), *take_apart(self.messages)])
 
+    def lost_with(self, workspace: Workspace, draft: Draft) -> list[str]:
+        """What a deletion would lose: a memory goes when the user's words end it, or when it stands elsewhere."""
+        topic = Topic(draft.before or b"")
+        told = f"{topic.name}\n{topic.description}\n{topic.body}"
+        return lost_with(workspace, draft, lambda claim: self.forgotten.was_ended(claim, told))
+
     def _unheard_of(self, draft: Draft) -> Ruling | None:
         """What holds for a person in all projects goes only where they speak of it themselves."""
         if draft.store.scope != OWN:
@@ -141,13 +153,13 @@ class DraftJudge:
         return Ruling(f"{draft.key} holds in all projects of the user, who did not speak of it here: it stays")
 
 
-def _ruling_of_deletion(workspace: Workspace, draft: Draft) -> Ruling:
+def _ruling_of_deletion(workspace: Workspace, draft: Draft) -> Ruling | None:
     """A turn takes back one thing or two; a model that deletes many, or what a person pinned, is wrong or misled."""
     if Topic(draft.before or b"").is_pinned:
         return Ruling(f"{draft.key} is pinned by a person and may not be deleted")
     others = [path for path, one in workspace.drafts.items() if one.after is None and one.path != draft.path]
     if len(others) < MAX_DELETED and _TOO_MANY not in workspace.refused.values():
-        return Ruling()
+        return None
     for path in others:
         workspace.give_up(path)
         workspace.refused[path] = _TOO_MANY
@@ -155,7 +167,7 @@ def _ruling_of_deletion(workspace: Workspace, draft: Draft) -> Ruling:
 
 
 def _why_refused(draft: Draft, judged: Judged) -> str:
-    told = "; ".join(f"“{claim}”" for claim in judged.unsaid[:MAX_TOLD])
+    told = quoted(judged.unsaid)
     if draft.store.scope == OWN and not told:
         return f"{draft.key} stays as it is: it holds in all projects, and the user did not speak of it for all of them"
     if draft.key == INDEX_NAME:
@@ -173,15 +185,16 @@ def weigh(workspace: Workspace, judge: DraftJudge) -> Weighed:
     refused = [path for path, draft in added.items() if _is_refused(draft, judged[path])]
     for path in refused:
         workspace.give_up(path)
-    lineages, quoted = {}, 0
+    lineages, quotations = {}, 0
     for path in [path for path, draft in added.items() if path not in refused and draft.key != INDEX_NAME]:
         draft, one = workspace.drafts[path], judged[path]
         workspace.drafts[path] = replace(draft, after=one.topic.data)
         if one.topic.data != draft.before:
             lineages[draft.path] = trace(one)
-            quoted += one.verdict is Verdict.QUOTED
+            quotations += one.verdict is Verdict.QUOTED
             workspace.drafts[path] = replace(draft, after=marked(one, draft.before, lineages[draft.path].trust))
-    return Weighed(lineages, quoted, len(refused) + len(workspace.refused))
+    spare_memories(workspace, judge.lost_with)  # what it said may have been meant for a draft that is not kept
+    return Weighed(lineages, quotations, len(refused) + len(workspace.refused))
 
 
 def with_lineages(by: Origin, lineages: Mapping[str, Lineage]) -> Origin:
@@ -223,8 +236,17 @@ def _is_refused(draft: Draft, judged: Judged) -> bool:
         return True
     if any(secrets_in(draft.key, draft.after or b"" if is_index else judged.topic.data, draft.before)):
         return True
+    if not is_index and draft.before is not None and _is_unheard_of(judged, Topic(draft.before)):
+        return True
     can_be_quoted = not is_index and (draft.before is None or marked_trust(Topic(draft.before)).is_low)
     return judged.verdict is Verdict.REFUSED or (judged.verdict is Verdict.QUOTED and not can_be_quoted)
+
+
+def _is_unheard_of(judged: Judged, before: Topic) -> bool:
+    """Whether a memory would change though nobody spoke of it, or get a value that nobody named."""
+    near = (max(one.user, one.foreign, one.assistant, float(one.is_agreed)) for one in judged.supports)
+    false = falsified(before, judged.topic, lambda: judged.evidence, lambda _: False)
+    return bool(false) or max(near, default=1.0) < HINT
 
 
 def _may_change_own(draft: Draft, judged: Judged) -> bool:
