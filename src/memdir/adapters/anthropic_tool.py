@@ -21,7 +21,7 @@ from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.door import quoted, shown
 from memdir.prompts.listing import index_of, manifest, more_than_listed
-from memdir.store.form import without_fence
+from memdir.store.form import as_seen, without_fence
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
@@ -191,9 +191,9 @@ def _missing(key: str) -> MemoryNotFound:
 
 def _as_memory(text: str) -> bytes:
     """A model that knows nothing of our form writes plain text: it gets the header that `remember` would give it."""
+    text = as_seen(text.encode("utf-8", "replace")).decode()
     if text.lstrip().startswith(_HEADERS) or without_fence(text) != text:
-        return text.encode("utf-8", "replace")
-    text = text.encode("utf-8", "replace").decode()
+        return text.encode()
     title, rest = titled(text)
     description = describe(rest)
     name = title or first_words(description)
