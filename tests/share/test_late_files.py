@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.share.remote import digest_of
+from memdir.share.remote import TeamCaps, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from tests.share.conftest import Team
 from tests.share.remotes import Member, memory_text
@@ -31,6 +31,58 @@ def list_of(folder: Path, member: Member) -> Path:
 
 def text_of(folder: Path, member: Member, key: str) -> Path:
     return folder / "texts" / digest_of(member.read(key).encode())
+
+
+def at_once(folder: Path, first: Member, second: Member) -> None:
+    """Both send what they changed, and neither sees the other's list before: as where a program copies the folder."""
+    listed = list_of(folder, first)
+    before = listed.read_bytes()
+    assert first.sync().sent
+    after = listed.read_bytes()
+    listed.write_bytes(before)
+    assert second.sync().sent
+    listed.write_bytes(after)
+
+
+def of_size(word: str, size: int) -> str:
+    return memory_text("a", word * (size // len(word)))[: size - 1] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("caps", "size"), [(TeamCaps(), TeamCaps.entry_bytes - 6), (TeamCaps(entries=1), 2_000)], ids=["bytes", "entries"]
+)
+def test_of_two_texts_written_at_once_the_second_has_a_place_though_it_fits_no_limit(
+    team: Team, folder: Path, caps: TeamCaps, size: int
+) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    ann.caps = bob.caps = caps
+    for one in (ann, bob):
+        one.put("a.md", of_size(f"{one.name} ", size))
+    at_once(folder, ann, bob)
+    told = [second for _ in range(2) for one in (ann, bob) for second in one.sync().conflicts]
+    texts = [*ann.files().items(), *bob.files().items()]
+    assert ann.read("a.md") == bob.read("a.md") and [key for key, _ in texts if key != "a.md"] == told != []
+    assert all(any(f"{name} {name}" in text for _, text in texts) for name in ("ann", "bob"))
+    loser = ann if told[0] in ann.files() else bob
+    loser.put(told[0], memory_text("a", f"What {loser.name} said, cut short"))
+    ann.caps = bob.caps = TeamCaps()
+    files = in_step(loser, ann, bob)
+    assert sorted(files) == sorted(["a.md", *told]) and "cut short" in files[told[0]]
+
+
+def test_two_texts_that_are_too_large_together_are_both_kept_and_all_go_on(team: Team, folder: Path) -> None:
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, a=memory_text("a", BODY), b=memory_text("b", BODY), c=memory_text("c", BODY))
+    edit(ann, "a.md", "First line", "Ann's words " * 4_000)
+    edit(bob, "a.md", "Third line", "Bob's words " * 4_000)
+    at_once(folder, ann, bob)
+    files = in_step(cleo, bob, ann)
+    assert len(files) == 4 and "Ann's words" in str(files) and "Bob's words" in str(files)
+    ann.put("a.md", memory_text("a", "Cut short"))
+    assert "Cut short" in in_step(ann, bob, cleo)["a.md"]
+    forget(bob, "a.md")
+    assert "a.md" not in in_step(bob, ann, cleo)
 
 
 def test_an_edit_whose_text_comes_late_is_not_taken_as_seen(team: Team, folder: Path) -> None:

@@ -6,11 +6,11 @@ and ours goes into a file beside it that says so, and travels like any other unt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import MAX_COMPONENT_BYTES, MAX_KEY_BYTES, is_key
-from memdir.share.remote import digest_of
+from memdir.share.remote import TeamCaps, digest_of
 from memdir.store.merge import merge_bytes
 from memdir.store.topic import Topic
 
@@ -27,8 +27,11 @@ class Settled:
     beside: bytes | None = None
 
 
-def settle(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> Settled:
-    """Bring a change here and a change there together. `base` is what both began with, where that is known."""
+def settle(
+    base: bytes | None, ours: bytes | None, theirs: bytes | None, max_bytes: int = TeamCaps.entry_bytes
+) -> Settled:
+    """Bring a change here and a change there together. `base` is what both began with, where that is known. Two that
+    are together more than a memory may hold do not fit together."""
     if theirs in (ours, base):
         return Settled(ours)
     if ours in (base, None):
@@ -36,7 +39,7 @@ def settle(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> Sett
     if theirs is None:
         return Settled(ours)
     merged = merge_bytes(base, ours, theirs) if base is not None else None
-    return Settled(theirs, ours) if merged is None else Settled(merged)
+    return Settled(theirs, ours) if merged is None or len(merged) > max_bytes else Settled(merged)
 
 
 def beside(key: str, text: bytes, read: Callable[[str], bytes | None]) -> tuple[str, bytes]:
@@ -49,6 +52,12 @@ def beside(key: str, text: bytes, read: Callable[[str], bytes | None]) -> tuple[
         if name != key and read(name) in (None, data):
             break
     return name, data
+
+
+def is_second_of(key: str, data: bytes, texts: Mapping[str, bytes]) -> bool:
+    """Whether a file is the second version of one of these texts, word for word."""
+    first = conflict_of(key, data)
+    return first in texts and Topic(texts[first]).with_field(CONFLICT_FIELD, first).data == data
 
 
 def name_beside(key: str, mark: str) -> str:

@@ -27,7 +27,7 @@ from memdir.events import (
 )
 from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
-from memdir.share.merge import beside, name_beside, settle
+from memdir.share.merge import beside, is_second_of, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
@@ -175,8 +175,10 @@ class Sync:
         known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
-        for author in sorted({version.author for version in wanted.values()}):
-            mine = {key: version for key, version in wanted.items() if version.author == author}
+        groups: dict[tuple[bool, str], dict[str, Version]] = {}  # second texts first: then the first is written over
+        for key, version in wanted.items():
+            groups.setdefault((key not in report.conflicts, version.author), {})[key] = version
+        for (_, author), mine in sorted(groups.items(), key=lambda one: one[0]):
             self._take(known, author, mine, delta, report)
         new = {name: at for name, at in delta.purged.items() if at > known.purges.get(name, 0)}
         known.purges |= new
@@ -204,6 +206,9 @@ class Sync:
             version, data = delta.versions[key], delta.texts.get(key, b"")
             unread = delta.refused.get(key)
             fault = self._no_place(key, unread) if unread else self._fault_of(key, data, room)
+            if fault and fault.reason in ("cap", "too_large") and is_second_of(key, data, local.texts):
+                fault = None  # what lay here under the first name has a place here, whether or not it can travel
+                report.conflicts.append(key)
             if fault is None and digest_of(data) != version.digest:
                 fault = NotShared(key, "not_text", "it is not the text that the remote says it is")
             if fault is None:
@@ -251,7 +256,7 @@ class Sync:
         """Put what a memory is now into the directory; gives whether it lies there."""
         ours, theirs = change.read(key), None if version.is_gone else theirs
         is_same = ours is not None and digest_of(ours) == base[1]
-        settled = settle(ours if is_same else base[0], ours, theirs)
+        settled = settle(ours if is_same else base[0], ours, theirs, self.caps.entry_bytes)
         text = None if version.is_purged else settled.text
         if settled.beside is not None and not version.is_purged:  # first: what cannot be kept is not written over
             second, data = beside(key, settled.beside, change.read)

@@ -153,7 +153,7 @@ class FolderRemote(Remote):
             return Head(version, clock, late=frozenset(digests))
         text = texts[version.digest] or b""
         for other in living[1:]:
-            settled = settle(self._text(other.base), texts[other.version.digest], text)
+            settled = settle(self._text(other.base), texts[other.version.digest], text, self.caps.entry_bytes)
             text = settled.text or b""
             if settled.beside is not None:
                 second.append((key, other, settled.beside))
@@ -164,13 +164,17 @@ class FolderRemote(Remote):
     def _put_beside(self, key: str, write: Write, text: bytes, heads: dict[str, Head]) -> None:
         """Give a text that did not fit a place of its own, unless somebody who had seen it has settled that."""
 
+        def is_settled(head: Head | None) -> bool:
+            return head is not None and Write(head.version, head.clock).has_seen(write)
+
         def read(name: str) -> bytes | None:
             head = heads.get(name)
-            return None if head is None or head.version.is_gone else head.text or self._text(head.version.digest)
+            is_free = head is None or head.version.is_gone or is_settled(head)
+            return None if head is None or is_free else head.text or self._text(head.version.digest)
 
         name, data = beside(key, text, read)
         head = heads.get(name)
-        if head is None or (head.version.is_gone and not Write(head.version, head.clock).has_seen(write)):
+        if head is None or (head.version.is_gone and not is_settled(head)):
             clock = {**write.clock, **(head.clock if head else {})}
             heads[name] = Head(Version(digest_of(data), write.version.author), clock, data)
 
