@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -85,27 +86,65 @@ def test_two_texts_that_are_too_large_together_are_both_kept_and_all_go_on(team:
     assert "a.md" not in in_step(bob, ann, cleo)
 
 
-def test_an_edit_whose_text_comes_late_is_not_taken_as_seen(team: Team, folder: Path) -> None:
+@pytest.mark.parametrize("words", [f"Ann's words {number}" for number in range(4)])  # which is merged into which
+def test_an_edit_whose_text_comes_late_holds_nobody_up_and_is_not_taken_as_seen(
+    team: Team, folder: Path, words: str
+) -> None:
     ann, bob, cleo = team("ann", "bob", "cleo")
     shared(ann, bob, cleo, a=memory_text("a", BODY))
-    of_ann = list_of(folder, ann)
-    before = of_ann.read_bytes()
-    edit(ann, "a.md", "First line", "Ann's words")
-    ann.sync()
-    after, text = of_ann.read_bytes(), text_of(folder, ann, "a.md")
-    of_ann.write_bytes(before)  # Bob's copy of the folder does not have it yet
+    edit(ann, "a.md", "First line", words)
     edit(bob, "a.md", "Third line", "Bob's words")
-    bob.sync()
-    of_ann.write_bytes(after)
+    at_once(folder, ann, bob)
+    text = text_of(folder, ann, "a.md")
     late = text.read_bytes()
     text.unlink()
-    assert cleo.sync().taken == []
+    assert cleo.sync().taken == ["a.md"]
     edit(cleo, "a.md", "Second line", "Cleo's words")
     report = cleo.sync()
-    assert (report.sent, report.reason, report.waiting) == ([], "conflict", ["a.md"])
+    assert (report.sent, report.left_out["a.md"].reason, report.waiting) == (["a.md"], "missing", [])
     text.write_bytes(late)
     files = in_step(cleo, bob, ann)
     assert all(f"{name}'s words" in files["a.md"] for name in ("Ann", "Bob", "Cleo")) and len(files) == 1
+
+
+@pytest.mark.parametrize("content", [None, b"not the text"])
+def test_a_text_that_is_announced_and_never_comes_blocks_nobody(
+    team: Team, folder: Path, content: bytes | None
+) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    seen = {ann.remote._member: 1, "d" * 8: 1}  # type: ignore[attr-defined]
+    told = {key: {"digest": "a" * 64, "by": "eve", "saved": 1, "seen": seen} for key in ("a.md", "b.md", "c.md")}
+    hostile = folder / "members" / f"{'d' * 8}.json"
+    hostile.write_text(json.dumps({"memories": told}), encoding="utf-8")
+    if content is not None:
+        (folder / "texts" / ("a" * 64)).write_bytes(content)
+    edit(ann, "a.md", "First line", "Ann's words")
+    ann.put("b.md", memory_text("b", BODY))
+    assert ann.sync().sent == ["a.md", "b.md"]
+    report = bob.sync()
+    assert sorted(report.taken) == ["a.md", "b.md"] and bob.sync().reason == "no_change"
+    assert report.left_out["c.md"].reason == "missing" and "members" in report.left_out["c.md"].remedy
+    (cleo,) = team("cleo")
+    assert sorted(in_step(cleo, ann, bob)) == ["a.md", "b.md"]
+    hostile.unlink()  # what it says to do
+    assert bob.sync().left_out == {}
+
+
+def test_what_was_merged_stays_so_where_one_of_the_texts_is_lost(team: Team, folder: Path) -> None:
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    shared(ann, bob, cleo, a=memory_text("a", BODY))
+    edit(ann, "a.md", "First line", "Ann's words")
+    edit(bob, "a.md", "Third line", "Bob's words")
+    at_once(folder, ann, bob)
+    in_step(ann, bob, cleo)
+    list_of(folder, bob).unlink()  # Bob has left
+    edit(cleo, "a.md", "Second line", "Cleo's words")
+    (dan,) = team("dan")
+    files = in_step(ann, cleo, dan)
+    assert all(f"{name}'s words" in files["a.md"] for name in ("Ann", "Bob", "Cleo")), files
+    edit(dan, "a.md", "Cleo's", "Dan's")
+    assert "Dan's words" in in_step(dan, ann, cleo)["a.md"]
 
 
 def test_a_list_that_comes_before_its_text_makes_nobody_send_an_older_one(team: Team, folder: Path) -> None:

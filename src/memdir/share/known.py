@@ -83,7 +83,12 @@ class KnownTeam:
                     delete_file(self._path(name))
 
     def manifest(self) -> Manifest:
-        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays)
+        refused = frozenset(key for key in self.seen if self.is_refused(key))
+        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays, refused)
+
+    def is_refused(self, key: str) -> bool:
+        """Whether the remote has something else of it that was not taken in."""
+        return key in self.seen and self.seen[key].offered is not None
 
     def digest(self, key: str) -> str:
         return self.seen[key].version.digest if key in self.seen else GONE

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from memdir.store.shared import told_member
 
 Unfit = Literal["secret", "cap", "too_large", "path", "private", "not_text", "disk"]  # the memory itself
-Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict", "purged"]
+Reason = Literal[Unfit, "no_change", "rate", "offline", "not_allowed", "conflict", "purged", "missing"]
 _MAX_SECONDS = 1e11  # thousands of years from now
 GONE = ""  # the digest of what was deleted
 _HEX = frozenset("0123456789abcdef")
@@ -95,6 +95,7 @@ class Manifest:
     versions: Mapping[str, Version] = field(default_factory=dict)
     revision: str = ""
     strays: Mapping[str, str] = field(default_factory=dict)  # digests of what lies here and may be deleted there
+    refused: frozenset[str] = frozenset()  # keys of which something else lies here than what is known
 
     def digest(self, key: str) -> str:
         return self.versions[key].digest if key in self.versions else GONE

@@ -230,6 +230,11 @@ class Sync:
             told = f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here"
             remedy = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
             return NotShared(harmless_name(key), reason, told, remedy)
+        if reason == "missing":
+            remedy = (
+                "Wait until it is copied; where it stays away, delete the list in the folder `members` that names it"
+            )
+            return NotShared(harmless_name(key), reason, "a newer text of it is announced, and is not there", remedy)
         told = "is larger than a shared memory may be" if reason == "too_large" else "has a name that is refused here"
         return NotShared(harmless_name(key), reason, f"it {told}")
 
@@ -470,5 +475,5 @@ def _reason_of(report: SyncReport, known: KnownTeam, local: LocalTexts) -> Reaso
     """Why nothing is sent where nothing is left to send. What was not taken in is another matter."""
     if report.sent or report.sent_deletions:
         return ""
-    ours = (key for key in report.left_out if local.stands(key) and not (key in known.seen and known.seen[key].offered))
-    return next((report.left_out[key].reason for key in ours), "no_change")
+    ours = [one for key, one in report.left_out.items() if local.stands(key) and not known.is_refused(key)]
+    return next((one.reason for one in ours if one.reason != "missing"), "no_change")

@@ -4,8 +4,8 @@ There is no lock that all would respect, no time that could be compared, and no 
 file has one writer: texts are named by what they hold, and every member keeps a list of its own writes, each with
 the writes that it had seen (ADR 0067). Two writes that had not seen each other are merged by everybody alike.
 
-What the lists said is kept on this machine: one that is half copied, locked or set back counts as it was. A memory of
-which a text is still on its way is left alone until it is there.
+What the lists said is kept on this machine: one that is half copied, locked or set back counts as it was, and so does a
+write whose text is still on its way, or never comes: it holds nobody up.
 """
 
 from __future__ import annotations
@@ -50,9 +50,15 @@ class Write:
     version: Version
     clock: Clock = field(default_factory=dict)
     base: str = GONE  # the digest of the text that it was made from
+    member: str = field(default="", compare=False)  # whose it is
+    is_new: bool = field(default=False, compare=False)  # whether no pull here has counted with it yet
+    before: Write | None = field(default=None, compare=False)  # what that member had written when one last did
 
     def has_seen(self, other: Write) -> bool:
-        return all(self.clock.get(member, 0) >= count for member, count in other.clock.items())
+        return _is_past(other.clock, self.clock)
+
+    def has_seen_base(self, other: Write) -> bool:
+        return _is_past({one: n - (one == other.member) for one, n in other.clock.items()}, self.clock)
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,11 @@ class Head:
     version: Version
     clock: Clock
     text: bytes | None = None  # None where nobody had to read it
-    late: frozenset[str] = frozenset()  # the digests of its newest texts, where not all of them are there yet
     unread: Reason | None = None  # why its text was not
     earlier: frozenset[str] = frozenset()  # digests of texts that it had, as far as the lists tell
+    has_news: bool = False  # whether it is made of a write that no pull here has counted with
+    away: tuple[Write, ...] = ()  # writes that it cannot be made of: their texts are not there
+    lost: tuple[Write, ...] = ()  # those of them whose texts once were
 
 
 class FolderRemote(Remote):
@@ -79,15 +87,21 @@ class FolderRemote(Remote):
         self.reads = 0  # files of the folder that were opened
 
     def pull(self, known: Manifest) -> Delta:
-        heads = self._heads(known)[0]
+        heads, lists = self._heads(known)
         deleted = {key for key, digest in known.strays.items() if key in heads and digest in heads[key].earlier}
-        whole = {key: head.version for key, head in heads.items() if not head.late}
-        changed = {key: one for key, one in whole.items() if key in deleted or one.digest != known.digest(key)}
+        differ = {key for key, head in heads.items() if head.version.digest != known.digest(key) or key in deleted}
         living = {key for key, version in known.versions.items() if not version.is_gone}
-        lost = {key for key in living if key not in heads or known.digest(key) in heads[key].late}
-        unread = {key: why for key in changed if (why := heads[key].unread)}
+        lost = {key for key in living if key not in heads or (key in differ and heads[key].lost)} - known.refused
+        changed = {key: heads[key].version for key in differ if heads[key].clock and not heads[key].lost}
+        waits = [key for key, head in heads.items() if head.away and not head.lost and key not in changed]
+        refused: dict[str, Reason] = dict.fromkeys(waits, "missing")
+        refused |= {key: why for key in changed if (why := heads[key].unread)}
         texts = {key: text for key in changed if (text := heads[key].text) is not None}
-        return Delta(changed, texts, missing=frozenset(lost), refused=unread)
+        for key, one in ((key, one) for key, head in heads.items() for one in head.away if one.is_new):
+            before = {key: one.before} if one.before else {}
+            lists[one.member] = {**{name: own for name, own in lists[one.member].items() if name != key}, **before}
+        self._keep(lists)
+        return Delta(changed, texts, missing=frozenset(lost), refused=refused)
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Others may write at this very moment: then both writes stand, and every pull merges them."""
@@ -97,19 +111,19 @@ class FolderRemote(Remote):
         accepted: dict[str, Version] = {}
         for key, version in delta.versions.items():
             head = heads.get(key, Head(Version(GONE), {}))
-            stands = head.version.digest
-            own = writes[key].version.digest if key in writes else GONE
-            is_stale = not head.late and stands not in (expected.digest(key), version.digest)
-            if is_stale or head.late - {own, version.digest}:
+            stands = head.version.digest if head.clock else expected.digest(key)
+            if stands not in (expected.digest(key), version.digest) and not head.lost:
                 refused[key] = "conflict"
                 continue
-            if head.late or stands != version.digest:
-                clock = {**head.clock, self._member: head.clock.get(self._member, 0) + 1}
-                writes[key] = Write(version, clock, stands)
+            if head.lost or stands != version.digest:
+                base = GONE if head.lost and head.has_news else stands
+                base = next((one.base for one in head.lost if one.version.digest == version.digest), base)
+                count = max(head.clock.get(self._member, 0), writes[key].clock[self._member] if key in writes else 0)
+                writes[key] = Write(version, {**head.clock, self._member: count + 1}, base)
             accepted[key] = version
         texts = {key: delta.texts[key] for key, version in accepted.items() if not version.is_gone}
         self._store(texts, writes)
-        self._keep({**lists, self._member: writes})
+        self._keep({**self._read_kept(), self._member: writes})
         return PushResult(accepted, refused)
 
     # What the lists say
@@ -123,7 +137,7 @@ class FolderRemote(Remote):
         second: list[tuple[str, Write, bytes]] = []
         for key in sorted(writes, key=lambda one: (not known.digest(one), one)):
             all_writes = writes[key]
-            head = self._merge(key, _newest(all_writes), known.digest(key), there, second)
+            head = self._merge(key, all_writes, known.digest(key), there, second)
             earlier = {digest for write in all_writes for digest in (write.base, write.version.digest)} - {GONE}
             heads[key] = replace(head, earlier=frozenset(earlier))
         for key, write, text in sorted(second, key=lambda one: one[0]):  # the same on all machines
@@ -134,32 +148,38 @@ class FolderRemote(Remote):
         self, key: str, writes: list[Write], known: str, there: set[str], second: list[tuple[str, Write, bytes]]
     ) -> Head:
         """One version of writes that had not seen each other: an edit outlives a deletion, changes to different lines
-        are put together, and a text that does not fit goes beside."""
-        clock: dict[str, int] = {}
-        for write in writes:
-            clock |= {member: max(count, clock.get(member, 0)) for member, count in write.clock.items()}
-        living = sorted((write for write in writes if not write.version.is_gone), key=_order)
-        if not living:
-            return Head(min(writes, key=_order).version, clock)
-        digests, version = {write.version.digest for write in living}, living[0].version
-        if digests == {known} and known in there:
-            return Head(version, clock)
+        are put together, and a text that does not fit goes beside. A write without its text counts as it was."""
+        newest = _newest(writes)
+        living = sorted((write for write in newest if not write.version.is_gone), key=_order)
+        digests = {write.version.digest for write in living}
+        head = Head(min(living or newest, key=_order).version, _joined(newest), has_news=any(w.is_new for w in newest))
+        if not living or (digests == {known} and known in there):
+            return head
         sizes = {f"{key} {digest}": self._size(digest) for digest in digests & there}
         faults = [fault for one, size in sizes.items() if (fault := self._room.fault_of(one, size))]
         if faults:
-            return Head(version, clock, unread=faults[0])
-        texts = {digest: self._text(digest) for digest in digests & there}
-        if None in texts.values() or texts.keys() != digests:
-            return Head(version, clock, late=frozenset(digests))
-        text = texts[version.digest] or b""
+            return replace(head, unread=faults[0])
+        texts = {digest: text for digest in digests & there if (text := self._text(digest)) is not None}
+        away = [write for write in living if write.version.digest not in texts]
+        if away:
+            rest = [one for one in writes if one not in away] + [one.before for one in away if one.before]
+            head = self._merge(key, rest, known, there, second) if rest else Head(Version(GONE), {})
+            lost = [one for one in away if not one.is_new or self._member == one.member or known == one.version.digest]
+            clock = (
+                head.clock if not lost else _joined([Write(head.version, {} if head.has_news else head.clock), *lost])
+            )
+            return replace(head, clock=clock, away=(*head.away, *away), lost=(*head.lost, *lost))
+        text = texts[head.version.digest]
         for other in living[1:]:
-            settled = settle(self._text(other.base), texts[other.version.digest], text, self.caps.entry_bytes)
+            base = self._text(_common(living[0], other))
+            settled = settle(base, texts[other.version.digest], text, self.caps.entry_bytes)
             text = settled.text or b""
             if settled.beside is not None:
                 second.append((key, other, settled.beside))
-        if digest_of(text) != version.digest:
-            version = Version(digest_of(text), version.author, max(write.version.saved for write in living))
-        return Head(version, clock, text)
+        if digest_of(text) != head.version.digest:
+            saved = max(write.version.saved for write in living)
+            head = replace(head, version=Version(digest_of(text), head.version.author, saved))
+        return replace(head, text=text)
 
     def _put_beside(self, key: str, write: Write, text: bytes, heads: dict[str, Head]) -> None:
         """Give a text that did not fit a place of its own, unless somebody who had seen it has settled that."""
@@ -190,20 +210,20 @@ class FolderRemote(Remote):
                     path = f"{self.folder}/{MEMBERS}/{member}.json"
                     raise RemoteError(f"{path}, our own list, cannot be read", remedy=COPIED)
                 self._store({}, found[member])
-        if found != kept:
-            self._keep(found)
         lists = [found.get(member, {}) for member in (*names, self._member)]  # that somebody new finds, too
-        return found, self._names(TEXTS) & {one.version.digest for own in lists for one in own.values()}
+        writes = [write for own in lists for one in own.values() for write in (one, one.before) if write]
+        return found, self._names(TEXTS) & {one.version.digest for one in writes}
 
     def _keep(self, lists: Lists) -> None:
         told = {member: _told(own) for member, own in lists.items()}
-        if self._kept:
+        if self._kept and lists != self._read_kept():
             keep_bytes(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
 
     def _read_kept(self) -> Lists:
         found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"")
         told = found.get("members") if isinstance(found, dict) and found.get("folder") == self.folder else None
-        return {name: _writes(own) for name, own in told.items() if _IS_ID(name)} if isinstance(told, dict) else {}
+        lists = told.items() if isinstance(told, dict) else ()
+        return {name: _writes(own, name) for name, own in lists if _IS_ID(name)}
 
     def _members(self) -> list[str]:
         names = sorted(name.removesuffix(".json") for name in self._names(MEMBERS) if name.endswith(".json"))
@@ -224,7 +244,7 @@ class FolderRemote(Remote):
         """None for one that cannot be read now."""
         found = decode(self._read(MEMBERS, f"{member}.json", MAX_LIST_BYTES) or b"")
         told = found.get("memories") if isinstance(found, dict) else None
-        return _writes(told) if isinstance(told, dict) else None
+        return _writes(told, member) if isinstance(told, dict) else None
 
     def _size(self, digest: str) -> int:
         with suppress(OSError, PathEscape), held_folder(self.folder, TEXTS) as held:
@@ -298,7 +318,8 @@ class FolderRemote(Remote):
 def _later(kept: Mapping[str, Write], now: Mapping[str, Write]) -> dict[str, Write]:
     """What a member has written, as it was read once and is now: a list that was set back takes nothing back."""
     back = {key: one for key, one in kept.items() if key in now and now[key] not in (one, *_newest([one, now[key]]))}
-    return {**kept, **now, **back}
+    new = {key: replace(one, is_new=True, before=kept.get(key)) for key, one in now.items() if kept.get(key) != one}
+    return {**kept, **new, **back}
 
 
 def _newest(writes: list[Write]) -> list[Write]:
@@ -311,18 +332,34 @@ def _order(write: Write) -> tuple[str, str, float]:
     return write.version.digest, write.version.author, write.version.saved
 
 
-def _writes(told: object) -> dict[str, Write]:
+def _is_past(clock: Clock, other: Clock) -> bool:
+    return all(other.get(member, 0) >= count for member, count in clock.items())
+
+
+def _joined(writes: list[Write]) -> Clock:
+    clock: dict[str, int] = {}
+    for write in writes:
+        clock |= {member: max(count, clock.get(member, 0)) for member, count in write.clock.items()}
+    return clock
+
+
+def _common(one: Write, other: Write) -> str:
+    """The text that two writes were both made from; GONE where that of each may hold what the other never saw."""
+    return other.base if one.has_seen_base(other) else one.base if other.has_seen_base(one) else GONE
+
+
+def _writes(told: object, member: str) -> dict[str, Write]:
     found = told.items() if isinstance(told, dict) else ()
-    return {key: _write(one) for key, one in found if isinstance(one, dict) and is_key(key)}
+    return {key: _write(one, member) for key, one in found if isinstance(one, dict) and is_key(key)}
 
 
-def _write(told: Mapping[str, Any]) -> Write:
+def _write(told: Mapping[str, Any], member: str) -> Write:
     texts = {name: value for name, value in told.items() if isinstance(value, str)}
     clock = told.get("seen")
     counts = clock.items() if isinstance(clock, dict) else ()
     seen = {str(member): min(n, _MAX_OWN + 1) for member, n in counts if isinstance(n, int) and n > 0}
     version = Version(texts.get("digest", GONE), texts.get("by", ""), told.get("saved", 0.0))
-    return Write(version, seen, texts.get("base", GONE))
+    return Write(version, seen, texts.get("base", GONE), member)
 
 
 def _believed(lists: Lists) -> dict[str, list[Write]]:
