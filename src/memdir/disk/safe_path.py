@@ -24,6 +24,8 @@ _FINE = _PUNCTUATION.union(chr(code) for code in range(128) if chr(code).isalnum
 _LETTERS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
 _MARKS = frozenset(("Mn", "Mc"))
 _OVERLAY = 1  # Unicode combining class of strokes drawn through a letter: a̸ looks like a slash
+_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f"  # letters and marks that nobody sees
+_SELECTORS = (("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"))  # nor these, of how a letter is drawn
 
 _PORTS = tuple(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789")
 _DEVICES = frozenset(("con", "prn", "aux", "nul", "clock$", "conin$", "conout$", *_PORTS))
@@ -187,7 +189,9 @@ def _fault_of_characters(component: str) -> str:
     import unicodedata
 
     scripts: set[str] = set()
+    before = " "
     for character in component:
+        last, before = before, character
         if character in _PUNCTUATION:
             scripts.clear()  # a new word: "деплой_api.md" is honest, "dеploy.md" with a Cyrillic е is not
         elif character.isascii():
@@ -197,15 +201,20 @@ def _fault_of_characters(component: str) -> str:
                 scripts.add("LATIN")
         else:
             category = unicodedata.category(character)
-            if category in _MARKS and unicodedata.combining(character) != _OVERLAY:
-                continue
-            if category not in _LETTERS:
+            is_drawn = unicodedata.combining(character) != _OVERLAY and not _is_unseen(character)
+            if category in _MARKS and is_drawn and last not in _PUNCTUATION:
+                continue  # it belongs to the letter before it
+            if category not in _LETTERS or not is_drawn:
                 return f"it holds {character!a}"
             if category != "Nd":
                 scripts.add(unicodedata.name(character, "UNKNOWN").split(" ", 1)[0])
         if len(scripts) > 1 and not scripts - {"LATIN"} <= _EAST_ASIAN:
             return "a word in it mixes alphabets, so it can pass for another name"
     return ""
+
+
+def _is_unseen(character: str) -> bool:
+    return character in _UNSEEN or any(low <= character <= high for low, high in _SELECTORS)
 
 
 def _fault_of_name(name: str, *, index_allowed: bool) -> str:
