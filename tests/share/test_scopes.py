@@ -18,6 +18,7 @@ from memdir.memdir import MemDir
 from memdir.model.model import ScriptedModel, calls, says
 from memdir.recall.recall import RecallRequest
 from memdir.store.history import Origin
+from memdir.store.shared import why_private
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
 from tests.conftest import Ran
@@ -26,6 +27,21 @@ from tests.security.fakes import github_token
 Memdir = Callable[..., Ran]
 ON = {"team.enabled": "true"}
 ABOUT_ME = ("type: user", "Type: User", 'type: "user"', "type: user # me", "type:   USER", "TYPE: 'user'")
+DOUBTFUL = (
+    "type: project\ntype: user",
+    "metadata:\n  type: user",
+    "metadata: {at: 1, type: user}",
+    "type: [user]",
+    "type:\n  - user",
+    "type: \uff55\uff53\uff45\uff52",
+    "t\u200bype: us\u200ber",
+    "type: !!str user",
+    "!!str type: user",
+    "? type\n: user",
+    '"\\x74ype": user',
+    "type: somebody",
+)
+PLAIN = ("type: project", "Type: 'reference' # where", "license: MIT", "metadata:\n  type: feedback")
 
 
 def opened(project: Path, **flags: str) -> MemDir:
@@ -92,7 +108,13 @@ def test_both_indexes_are_loaded_and_the_teams_is_a_quotation(project: Path) -> 
     assert "Tests need Redis" not in open_memory(project).context(), "off, it is not there"
 
 
-@pytest.mark.parametrize("line", ABOUT_ME)
+@pytest.mark.parametrize("line", PLAIN)
+def test_what_says_one_plain_type_or_none_may_lie_with_the_team(line: str) -> None:
+    head = f"---\nname: api\ndescription: Content-Type: json, type of user: any\n{line}\n---\n\n"
+    assert why_private(f"{head}type: user\n".encode()) == "" == why_private(b"type: user\n")
+
+
+@pytest.mark.parametrize("line", [*ABOUT_ME, *DOUBTFUL])
 def test_what_is_about_a_person_never_lies_with_the_team(project: Path, line: str) -> None:
     memory = opened(project)
     memory.start()

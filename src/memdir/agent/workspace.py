@@ -151,17 +151,18 @@ class Workspace:
         if ruling.place is not None:
             draft = self._placed(draft, ruling.place, os.path.realpath(path))
         if is_of_team(draft.store.scope, draft.key):
-            self._refuse_private(draft, real)
+            self._refuse_private(draft, real, data)
         self._settle(real, draft.after or b"")
         if real in self.drafts and draft.store is not store:
             del self.drafts[real]
         self.drafts[draft.store.path_of(draft.key)] = draft
         return "; ".join((*told, *filter(None, (ruling.note,))))
 
-    def _refuse_private(self, draft: Draft, real: str) -> None:
-        """Nothing about a person lies where others read, whoever thinks that it should (E2)."""
+    def _refuse_private(self, draft: Draft, real: str, written: bytes) -> None:
+        """Nothing about a person lies where others read, whoever thinks that it should, nor once it is repaired (E2)."""
         try:
-            refuse_private(draft.key, draft.after or b"", has_team=draft.store.has_team)
+            for data in (written, draft.after or b""):
+                refuse_private(draft.key, data, has_team=draft.store.has_team)
         except BadMemoryFile as error:
             self.refused[real] = error.message
             raise

@@ -16,7 +16,7 @@ from memdir.errors import PathEscape
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.store.secrets import redact
 from memdir.store.secrets.refuse import harmless_name, secrets_in
-from memdir.store.shared import is_private
+from memdir.store.shared import STAYS_PRIVATE, why_private
 
 MAX_ENTRY_BYTES = 64 * 1024  # a memory is a page; the team's own limit may be lower
 MAX_BATCH = 100  # what one transaction holds without making others wait
@@ -140,5 +140,5 @@ def require_shareable(key: str, data: bytes) -> None:
         refused = HubRefusal(422, "secret", message, remedy="Take it out and say where it is kept instead")
         refused.kinds = kinds
         raise refused
-    if b"user" in data.lower() and is_private(data):
-        raise HubRefusal(422, "private", "a memory of type user is never shared", remedy="Keep it in the scope user")
+    if why := why_private(data):
+        raise HubRefusal(422, "private", why, remedy=STAYS_PRIVATE)

@@ -19,7 +19,7 @@ from memdir.layout import nfc
 from memdir.share.remote import Reason, TeamCaps
 from memdir.store.scan import walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
-from memdir.store.shared import is_private
+from memdir.store.shared import STAYS_PRIVATE, why_private
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,8 @@ def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
     if kinds:
         remedy = "Take it out and say where it is kept instead; what was shown to others must be revoked"
         return NotShared(harmless_name(key, data), "secret", f"it holds a secret: {told}", remedy)
-    if is_private(data):
-        told = "it is about a person, and those are always private"
-        remedy = "Move it out of team/; what the whole team should know has another type"
-        return NotShared(harmless_name(key, data), "private", told, remedy)
+    if why := why_private(data):
+        return NotShared(harmless_name(key, data), "private", why, f"Move it out of team/. {STAYS_PRIVATE}")
     return None
 
 

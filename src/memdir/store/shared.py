@@ -22,6 +22,14 @@ SOMEBODY = "somebody"  # whose name cannot be told
 TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true --layer local` for this project without one"
 _MAX_NOTE_BYTES = 1 << 20
 _OFFLINE_SECONDS = 86_400.0  # a day without a network is a usual one
+STAYS_PRIVATE = (
+    "Keep it in the scope user or project; what the team should know is of type feedback, project or reference"
+)
+_FENCE = "---"
+_SHARED_TYPES = frozenset(("feedback", "project", "reference"))
+# A line, or a part of one in braces, that gives a type, quoted, tagged or nested; and a key that only YAML can read.
+_TELLS_TYPE = r"""(?:^(?:---)?[\s\-?{]*|[{,]\s*)(?:[!&]\S*\s+)*["']?type["']?\s*(?::|$)([^,}]*)"""
+_ESCAPED_KEY = r"""[\s\-?{]*"[^"]*\\[^"]*"\s*:"""
 _SIGNS = frozenset(" ._-+@'")  # beside letters and digits
 
 
@@ -32,20 +40,31 @@ def refuse_private(key: str, data: bytes, *, has_team: bool) -> None:
 
     if not has_team:
         raise BadMemoryFile(f"{key} is the team's, and team memory is off", remedy=TURN_ON)
-    if not is_index(key) and is_private(data):
-        raise BadMemoryFile(
-            f"{key} is about a person, and such memories are always private",
-            remedy="Keep it in the scope user or project; what the whole team should know has another type",
-        )
+    if not is_index(key) and (why := why_private(data)):
+        raise BadMemoryFile(f"{key} cannot be the team's: {why}", remedy=STAYS_PRIVATE)
 
 
-def is_private(data: bytes) -> bool:
-    """Whether a memory is of the type that never leaves its person."""
-    from memdir.store.topic import MemoryType, Topic, parse_type
+def why_private(data: bytes) -> str:
+    """Why a memory never leaves its person: it says that it is about one, or says so in a way that others might read
+    and we do not: what is doubtful stays at home. Empty for one that says nothing of its type, or one plain type."""
+    import re
+    from unicodedata import category, normalize
 
-    fields = Topic(data).fields.items()  # however it is spelled: what is doubtful stays at home
-    told = (value.partition(" #")[0].strip().strip("\"'") for name, value in fields if name.strip().lower() == "type")
-    return any(parse_type(value) is MemoryType.USER for value in told)
+    text = data.lstrip(b"\xef\xbb\xbf \t\r\n").decode("utf-8", "replace")
+    if not text.isascii():
+        text = "".join(c for c in normalize("NFKC", text) if category(c) not in ("Cf", "Mn")).lstrip()
+    if not text.startswith(_FENCE):
+        return ""
+    lines = text.casefold().splitlines()
+    end = next((at for at, line in enumerate(lines) if at and line.rstrip() == _FENCE), len(lines))
+    told = {value for line in lines[:end] for value in re.findall(_TELLS_TYPE, line)}
+    if not told and not any(re.match(_ESCAPED_KEY, line) for line in lines[:end]):
+        return ""
+    types = {value.partition(" #")[0].strip().strip("\"'").strip() for value in told}
+    if types == {"user"}:
+        return "it is about a person, and those are always private"
+    is_plain = len(types) == 1 and types < _SHARED_TYPES
+    return "" if is_plain else "its type is not plainly one that is shared, and what is doubtful is always private"
 
 
 def fault_of_member(name: str) -> str:

@@ -28,7 +28,7 @@ from memdir.store.history import Origin
 from memdir.store.line_origins import sentences_in
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets.refuse import harmless_name, secrets_in
-from memdir.store.shared import is_private
+from memdir.store.shared import why_private
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_team, with_trust
 from memdir.text.naming import describe
@@ -242,7 +242,7 @@ def _to_share(store: MemoryStore, taken: Taken) -> Iterator[tuple[str, tuple[byt
             taken.left_out[harmless_name(key)] = "its name is no plain one"
             continue
         data = store.read_bytes(key) or b""
-        why = _why_not(key, data) or ("it is about a person" if is_private(data) else "")
+        why = _why_not(key, data) or why_private(data)
         if why or not _is_text(data):
             taken.left_out[harmless_name(key, data)] = why or "no text"
             continue
