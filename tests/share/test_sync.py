@@ -130,6 +130,26 @@ def test_two_memories_whose_names_differ_in_capitals_only_do_not_share_a_name(te
     assert "Ann's deploys." in "".join(files.values()) and "Bob's deploys." in "".join(files.values())
 
 
+@pytest.mark.parametrize("kind", ["git"])
+@pytest.mark.parametrize("keys", [("plan.md", "Plan.md"), ("Plan.md", "plan.md")])
+def test_a_name_in_other_capitals_that_came_by_plain_git_is_another_name(
+    team: Team, place: TeamPlace, keys: tuple[str, str]
+) -> None:
+    assert isinstance(place, GitPlace)
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, other=memory_text("other", "x"), **{keys[0].removesuffix(".md"): memory_text("plan", "Ann's")})
+    blob = place.run("hash-object", "-w", "--stdin", stdin=memory_text("plan", "Max's").encode()).decode().strip()
+    rows = f"{place.run('ls-tree', 'main').decode()}100644 blob {blob}\t{keys[1]}\n"
+    tree = place.run("mktree", stdin=rows.encode()).decode().strip()
+    commit = place.run("commit-tree", tree, "-p", "main", stdin=b"by hand").decode().strip()
+    place.run("update-ref", "refs/heads/main", commit)
+    files = in_step(bob, ann)
+    assert len(files) == 3 == len({key.casefold() for key in files}) and "Plan.md" in files
+    assert all(f"{name}'s" in str(files) for name in ("Ann", "Max"))
+    names = place.run("ls-tree", "--name-only", "main").decode().split()
+    assert sorted(names) == sorted(files)
+
+
 def test_a_name_that_a_mac_spells_in_its_own_way_is_one_name(team: Team) -> None:
     ann, bob = team("ann", "bob")
     ann.put(unicodedata.normalize("NFD", "müller.md"), memory_text("m", BODY))

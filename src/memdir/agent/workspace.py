@@ -159,7 +159,7 @@ class Workspace:
         return "; ".join((*told, *filter(None, (ruling.note,))))
 
     def _refuse_private(self, draft: Draft, real: str, written: bytes) -> None:
-        """Nothing about a person lies where others read, whoever thinks that it should, nor once it is repaired (E2)."""
+        """Nothing about a person lies where others read, whoever thinks that it should, repaired or not (E2)."""
         try:
             for data in (written, draft.after or b""):
                 refuse_private(draft.key, data, has_team=draft.store.has_team)

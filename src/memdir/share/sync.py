@@ -108,7 +108,7 @@ class Sync:
     def _look(self, known: KnownTeam, report: SyncReport) -> None:
         """What waits, and what cannot be given to others."""
         local = read_local(self.store.root, self.caps)
-        report.waiting = list(self._changes(known, local, report))
+        report.waiting = [*self._changes(known, local, report), *self._held(known, local, report)]
         report.left_out.update(local.left_out)
         report.proposals, report.team = proposals_noted(self.store.place), known.team
         removed, held = purge_noted(self.store.place)
@@ -371,10 +371,11 @@ class Sync:
         return result
 
     def _give_other_names(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> bool:
-        """Rename what is new here and differs from a memory of the team's in capitals only; whether there was any."""
+        """Rename what differs from a memory of the team's in capitals only, what is new here or comes behind it in the
+        alphabet: everybody does the same. Gives whether there was any."""
         living = {key for key, one in known.seen.items() if not one.there.is_gone}
-        names = {key.casefold(): key for key in living if local.stands(key)}
-        clashes = [key for key in local.texts if key not in living and names.get(key.casefold(), key) != key]
+        names = {key.casefold(): key for key in sorted(living, reverse=True) if local.stands(key)}
+        clashes = [key for key in local.texts if names.get(key.casefold(), key) != key and not known.is_refused(key)]
         if clashes:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
@@ -402,6 +403,20 @@ class Sync:
         lost = unseen.union(self._lost(known, local))
         gone = [key for key in known.here() if not local.stands(key) and key not in lost]
         return changes | dict.fromkeys(gone)
+
+    def _held(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> list[str]:
+        """What was changed or deleted here while the team has a version of it that is refused here: neither is written
+        over the other, and somebody has to know."""
+        ours = {key for key, text in local.texts.items() if digest_of(text) != known.digest(key)}
+        ours |= {key for key in known.here() if not local.stands(key)}
+        found = sorted(key for key in ours if known.is_refused(key) and known.seen[key].refused != "disk")
+        for key in found:
+            reason = known.seen[key].refused
+            told = f"it was changed here, and the team has a version of it that is not taken in ({reason})"
+            remedy = "Save yours under another name, or ask whoever wrote the other to mend it"
+            report.left_out[key] = NotShared(harmless_name(key), reason, told, remedy)
+        report.reason = report.left_out[found[0]].reason if found and report.reason == "no_change" else report.reason
+        return found
 
     def _note_push(self, known: KnownTeam, result: PushResult, report: SyncReport) -> None:
         for key, version in result.accepted.items():
