@@ -125,6 +125,65 @@ def test_what_did_not_fit_comes_when_it_does(team: Team) -> None:
     assert len(in_step(ann, bob)) == 2
 
 
+@EACH
+def test_an_edit_beneath_a_version_that_is_refused_is_told(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))
+    bob.caps = SMALL
+    edit(ann, "a.md", "First line", LONG)
+    ann.sync()
+    assert bob.sync().waiting == []
+    edit(bob, "a.md", "Third line", "Bob's words")
+    for report in (bob.sync(), bob.syncing().status()[0]):
+        assert (report.sent, report.waiting, report.reason or "too_large") == ([], ["a.md"], "too_large")
+        assert "changed here" in report.left_out["a.md"].told and "another name" in report.left_out["a.md"].remedy
+    forget(bob, "a.md")
+    assert bob.sync().waiting == ["a.md"] and LONG in ann.read("a.md")
+    bob.caps = TeamCaps()
+    assert LONG in in_step(bob, ann)["a.md"]
+
+
+def test_what_others_add_and_delete_does_not_fill_the_note(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = team("ann", "bob")
+    monkeypatch.setattr("memdir.share.known.MAX_ABSENT", 2)
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))
+    shared(ann, bob, **{f"more{number}": memory_text("more", "x") for number in range(5)})
+    for number in range(5):
+        forget(ann, f"more{number}.md")
+    assert len(in_step(ann, bob)) == 3
+    assert all(Path(one.store.place.known_of_team).read_bytes().count(b".md") == 5 for one in (ann, bob))
+    ann.put("more1.md", memory_text("more", "again"))
+    forget(bob, "b.md")
+    assert sorted(in_step(ann, bob)) == ["a.md", "c.md", "more1.md"]
+
+
+@EACH
+def test_of_what_does_not_fit_no_more_is_noted_than_anybody_takes_in(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = team("ann", "bob")
+    monkeypatch.setattr("memdir.share.known.MAX_ABSENT", 2)
+    shared(ann, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(6)})
+    bob.caps = TeamCaps(entries=1)
+    for _ in range(2):
+        assert len(bob.sync().left_out) == 5
+        assert Path(bob.store.place.known_of_team).read_bytes().count(b".md") == 3
+    bob.caps = TeamCaps()
+    assert len(in_step(ann, bob)) == 6
+
+
+def test_a_note_that_is_too_large_is_not_taken_for_none(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))
+    forget(bob, "a.md")
+    with monkeypatch.context() as patch:
+        patch.setattr("memdir.share.known.MAX_KNOWN_BYTES", 100)
+        with pytest.raises(DiskError) as error:
+            bob.sync()
+    assert bob.store.place.known_of_team in error.value.remedy and "a.md" not in bob.files()
+    assert sorted(in_step(bob, ann)) == ["b.md", "c.md"]
+
+
 def test_what_did_not_fit_comes_though_its_text_was_not_kept(team: Team) -> None:
     ann, bob = team("ann", "bob")
     bob.caps = SMALL

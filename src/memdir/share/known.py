@@ -15,12 +15,14 @@ from memdir.disk.atomic import delete_file, keep_bytes
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
+from memdir.errors import DiskError
 from memdir.layout import Place
-from memdir.share.remote import GONE, Manifest, Reason, Version, digest_of, is_digest, moment
-from memdir.store.shared import note_of_team
+from memdir.share.remote import GONE, Manifest, Reason, TeamCaps, Version, digest_of, is_digest, moment
+from memdir.store.shared import MAX_KNOWN_BYTES, note_of_team
 
 _MAX_TEXT_BYTES = 1 << 20
 _MAX_AUTHORS = 4_000  # of texts: twice what a team has
+MAX_ABSENT = 2 * TeamCaps.entries  # memories of the note that are not here: not taken in, or deleted
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class KnownTeam:
     @staticmethod
     def load(place: Place, remote: str) -> KnownTeam:
         """The note; an empty one where there is none, it is damaged, or it is about another remote."""
+        path = place.known_of_team
+        if os.path.lexists(path) and os.lstat(path).st_size > MAX_KNOWN_BYTES:  # as none it would undo what was deleted
+            remedy = f"Move {path} away: the next sync is then like a first one"
+            raise DiskError("the note of what the team had is larger than anybody reads", remedy=remedy)
         found = note_of_team(place)
         memories, purged, purges, authors = (found.get(name) for name in ("memories", "purged", "purges", "authors"))
         if found.get("remote") != remote or not isinstance(memories, dict):
@@ -70,7 +76,12 @@ class KnownTeam:
         return known
 
     def save(self) -> None:
-        """Write the note, and drop the texts that nothing is merged from any more."""
+        """Write the note, and drop what nobody needs: texts that nothing is merged from any more, and of what is not
+        here all but the newest, however much others add and delete. What was not taken in is asked for again."""
+        absent = [(not one.offered, -one.there.saved, key) for key, one in self.seen.items() if one.version.is_gone]
+        for is_deleted, _, key in sorted(absent)[MAX_ABSENT:]:
+            del self.seen[key]
+            self.revision = self.revision if is_deleted else ""
         told = {name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges")}
         told["authors"] = dict(list(self.authors.items())[-_MAX_AUTHORS:])
         told["memories"] = {key: _told(one) for key, one in sorted(self.seen.items())}

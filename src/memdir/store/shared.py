@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memdir.layout import Place
 
-_MAX_KNOWN_BYTES = 16 << 20  # a few hundred bytes a memory
+MAX_KNOWN_BYTES = 128 << 20  # a few hundred bytes a memory, and four times what long names may make of it
 MAX_MEMBER = 64  # characters of a member's name
 SOMEBODY = "somebody"  # whose name cannot be told
 TURN_ON = "`memdir join` a team, or `memdir config set team.enabled true --layer local` for this project without one"
@@ -106,7 +106,7 @@ def remote_of_note(place: Place) -> str:
 
 def note_of_team(place: Place) -> dict[str, object]:
     """The note as it stands; empty where there is none that can be read."""
-    found = decode(read_if_plain(place.known_of_team, _MAX_KNOWN_BYTES) or b"")
+    found = decode(read_if_plain(place.known_of_team, MAX_KNOWN_BYTES) or b"")
     return found if isinstance(found, dict) else {}
 
 
