@@ -7,6 +7,7 @@ MemdirError              any failure a person can act on
 ├─ BadMemoryFile         a file that is not what a memory must be
 │  └─ SecretRefused      a text that holds a secret; its kind and line, never its value
 ├─ MemoryNotFound        no memory of that name, or more than one
+│  └─ SeveralFit         a part of a name that fits more than one
 ├─ EditConflict          the file changed meanwhile and the two versions do not merge
 ├─ ImportRefused         an archive or folder that will not be taken in
 ├─ DiskError             the disk refused: full, read-only, no permission, broken
@@ -81,6 +82,9 @@ class SecretRefused(BadMemoryFile):
 
 class MemoryNotFound(MemdirError):
     exit_code = 6
+
+
+class SeveralFit(MemoryNotFound): ...
 
 
 class EditConflict(MemdirError):

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from memdir import open_memory
+from memdir.agent import Allow, Deny
 from memdir.chat.host import ChatHost, HostOptions
 from memdir.dream.gates import last_dream
-from memdir.errors import DiskError
-from memdir.transcript import user
+from memdir.errors import DiskError, SeveralFit
+from memdir.transcript import ToolUse, user
 from memdir.types import DreamReport, DreamTask
 from tests.chat.hosts import QUIET, Answered, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
@@ -558,3 +559,31 @@ async def test_more_tools_can_be_put_into_the_box(provider: Provider, server: Pr
         assert (await host.say("Let somebody do it.")).text == "Done."
         assert host.conversation.messages[-2].tool_results[0].content == "The helper has done it."
     assert person.asked == []
+
+
+async def test_with_memory_off_no_folder_that_holds_memories_is_looked_through(project: Path) -> None:
+    """S5: by whatever name an agent calls it; and what is allowed is kept no longer than the conversation."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    kept = project / ".memdir" / "agent-memory" / "reviewer" / "a.md"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("auditors\n")
+    person = Person(["once"] * 9)
+    async with host_of(memory, person) as host:
+        await host.toggle_memory(is_on=False)
+        for name, words in (
+            ("Grep", {"pattern": "auditors", "path": ".memdir"}),
+            ("Grep", {"pattern": "auditors", "path": ".memdir/agent-memory"}),
+            ("Bash", {"command": "cat .memdir/agent-memory/reviewer/a.md"}),
+        ):
+            assert isinstance(await host.gate(ToolUse("t", name, words)), Deny), words
+        assert isinstance(await host.gate(ToolUse("t", "Grep", {"pattern": "x", "path": "."})), Allow)
+    assert not person.asked
+
+
+async def test_a_part_of_a_name_that_fits_several_forgets_none_of_another_scope(project: Path) -> None:
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    for text in ("Deploys are on Tuesdays", "Deploys need two reviews"):
+        memory.add(text)
+    memory.add("I watch deploys from home", scope="user")
+    with pytest.raises(SeveralFit):
+        memory.forget("deploys")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles, OwnCommand, diff_of, own_commands
 from memdir.chat.command import session_of
-from memdir.errors import MemdirError, MemoryNotFound
+from memdir.errors import MemdirError, MemoryNotFound, SeveralFit
 from memdir.types import DreamReport, DreamTask, NotDreamt
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ class Slash:
             return
         try:
             key = await asyncio.to_thread(self._memory.forget, words)
+        except SeveralFit:
+            raise
         except MemoryNotFound:
             key = await asyncio.to_thread(self._memory.forget, words, scope="user")
         self._screen.notice(f"Forgotten: {key}  (F5 takes it back)", style="green")
@@ -250,6 +252,8 @@ class Slash:
 
         if not words[-1]:
             raise MemdirError(f"what to {words[0]} is missing", remedy="/help shows what each command takes")
+        if not self._memory.settings.enabled:  # with --bare the real memories are not this conversation's business
+            raise MemdirError(f"there is no memory to {words[0]} here", remedy=f"`memdir {words[0]}` in a shell has it")
         places = ("--project", self._memory.folder, "--home", self._memory.environment.home)
         program = (sys.executable, "-m", "memdir.cli.entry", *words, *places)
         await run_in_terminal(lambda: subprocess.run(program, check=False), in_executor=True)

@@ -90,6 +90,7 @@ class ChatTerminal:
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_ready = self._is_leaving = False
+        self._exit_code = 0
         self._is_drawn_busy = False  # whether the screen says that something runs, whatever has ended since
         self._waited_for = 0  # turns, side questions and the like that go on
         self._session = self._prompt_session()
@@ -137,7 +138,7 @@ class ChatTerminal:
                     break
                 self._take(text)
             await self._end()
-        return 0
+        return self._exit_code
 
     def _first_render(self, _: object) -> None:
         self._session.app.after_render -= self._first_render
@@ -159,6 +160,7 @@ class ChatTerminal:
             inside = "" if isinstance(error, MemdirError) else self.memory.keep_crash(error)
             print(f"memdir: something went wrong inside. {inside}" if inside else f"memdir: {error}")
             if not self._is_ready:
+                self._exit_code = getattr(error, "exit_code", 1)
                 self.leave()
 
     async def _begin(self) -> None:

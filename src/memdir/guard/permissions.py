@@ -177,9 +177,20 @@ class Permissions:
         return Permission(call, f"Use {call.name}", str(dict(call.input)), ("once", "no"))
 
     def _is_hidden(self, call: ToolUse) -> bool:
+        """Whether a call leads to memories that are off: into their folders, or, but for the project's own, into one
+        that holds them."""
         command = str(call.input.get("command", "")) if call.name == "Bash" else ""
-        is_read = call.name in READING and any(_is_below(self._path(call), root) for root in self._hidden)
-        return is_read or any(root in command for root in self._hidden)
+        named = [self._path(call)] if call.name in READING else []
+        if command:
+            named = [
+                os.path.join(self._root, word.strip("\"'")) for word in re.split(r"[\s=;|&<>()]+", command) if word
+            ]
+        paths = [os.path.normpath(path) for path in named]
+        return any(root in command for root in self._hidden) or any(
+            _is_below(path, root) or (_is_below(root, path) and path != self._root and _is_below(path, self._root))
+            for path in paths
+            for root in self._hidden
+        )
 
     def _judge_reading(self, call: ToolUse) -> Allow | Permission:
         path = self._path(call)
@@ -216,8 +227,8 @@ class Permissions:
         known = "commands" in self.allowed or f"run {command}" in self.allowed or command in self._always
         if known or (surely_reads(command, cwd=self._root) and self._stays_inside(command)):
             return Allow()
-        choices: tuple[Consent, ...] = ("once", "session", "always", "no")
-        return Permission(call, "Run a command", command, choices)
+        always: tuple[Consent, ...] = ("always",) if self.memory.settings.enabled else ()  # else nothing is kept
+        return Permission(call, "Run a command", command, ("once", "session", *always, "no"))
 
     def _stays_inside(self, command: str) -> bool:
         """Whether no word of a command that only reads names a place outside the project."""

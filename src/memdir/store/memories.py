@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memdir.disk.safe_path import check_key
-from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, UsageError
+from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, SeveralFit, UsageError
 from memdir.store.history import Origin
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -145,10 +145,10 @@ def find_key(store: MemoryStore, wanted: str, *, elsewhere: MemoryStore | None =
 
 
 def the_only(found: Sequence[str], wanted: str, what: str) -> str:
-    """The one that was found, "" for none; MemoryNotFound when a name fits several."""
+    """The one that was found, "" for none."""
     if len(found) > 1:
         shown = ", ".join(sorted(found)[:5]) + (" …" if len(found) > 5 else "")
-        raise MemoryNotFound(f"{wanted!r} fits {len(found)} {what}: {shown}", remedy="Give the whole file name")
+        raise SeveralFit(f"{wanted!r} fits {len(found)} {what}: {shown}", remedy="Give the whole file name")
     return next(iter(found), "")
 
 
