@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -14,12 +15,16 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from memdir.hub.bearer import Identities
-from memdir.hub.hub_database import HubDatabase, Row
+from memdir.hub.hub_database import HubDatabase, Row, open_database
+from memdir.hub.hub_state import Waiting
+from memdir.hub.people import add_team
 from memdir.hub.reply import HubRefusal
+from memdir.share.remote import TeamCaps
 from tests.hub.servers import Answer, Client, HubServer, start_hub
 from tests.security.fakes import github_token
 
@@ -343,6 +348,27 @@ def test_a_hundred_megabytes_are_not_read(hub: HubServer, victim: Client, path: 
     assert sent < limit + 8 * 1024 * 1024, "the connection is closed when it is too much"
 
 
+@pytest.mark.parametrize("one", [b"[],", b'"",', b"{},", b"1,"])
+def test_a_batch_of_much_that_is_nothing_is_counted_before_it_is_read(victim: Client, one: bytes) -> None:
+    """What is nothing on the wire is twenty times as much in memory, and read on the loop that answers everybody."""
+    answer = victim.ask("POST", "batch", b'{"changes":[' + one * (7_000_000 // len(one)) + b"0]}")
+    assert answer.status == 400 and "more than any request says" in answer.body["error"]["message"]
+
+
+def test_a_text_that_never_ends_is_counted_as_one(victim: Client) -> None:
+    begun = time.monotonic()
+    assert victim.ask("POST", "batch", b'{"changes":["' + b'\\"' * 3_000_000).status == 400
+    assert time.monotonic() - begun < 10, "each of its quotes could begin another"
+
+
+def test_a_full_batch_of_texts_that_look_like_json_is_read(team: Client) -> None:
+    changes = [
+        {"op": "put", "key": f"j{n}.md", "content": '[{"a": "\\"", "b": [1, 2]},' * 500, "ifMatch": None, "saved": ""}
+        for n in range(100)
+    ]
+    assert {one["status"] for one in team.batch(*changes)["results"]} == {201}
+
+
 def test_a_compressed_bomb_stays_what_it_is(victim: Client) -> None:
     import gzip
 
@@ -522,8 +548,6 @@ QUERIES = (
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_statement_is_changed_by_what_is_asked(hub: HubServer, victim: Client, query: str) -> None:
-    from urllib.parse import quote
-
     digest = hashlib.sha256(victim.token.encode()).hexdigest()
     method = "POST" if query.endswith("purge") else "DELETE" if query.startswith("tokens") else "GET"
     for text in INJECTIONS:
@@ -531,6 +555,15 @@ def test_no_statement_is_changed_by_what_is_asked(hub: HubServer, victim: Client
         assert answer.status in (400, 404, 422), (text, answer.data)
         assert digest not in answer.data.decode() and b"syntax" not in answer.data
     assert hub.rows("select count(*) from tokens")[0][0] > 0
+
+
+@pytest.mark.parametrize("path", ["versions/{}", "versions/{}/redact", "proposals/{}"])
+def test_no_number_of_a_path_is_too_long_to_be_refused(hub: HubServer, victim: Client, path: str) -> None:
+    method, number = "GET" if path == "versions/{}" else "POST", "9" * 5_000
+    for digits in (number, "9" * 19, "٣"):
+        assert victim.ask(method, path.format(quote(digits)), {"decision": "accept"}).status == 404
+    stranger = Client(hub.port, team=victim.team).elsewhere()
+    assert stranger.ask(method, path.format(number)).status == 401
 
 
 @pytest.mark.parametrize("field", ["name", "label", "member", "content", "reason", "role"])
@@ -726,6 +759,25 @@ def test_only_a_few_may_wait_with_one_token(hub: HubServer, victim: Client, join
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [200] * 4 + [429] * 6
+
+
+def test_a_team_of_many_tokens_leaves_others_room_to_wait(tmp_path: Path) -> None:
+    """Each token may wait four times, and an admin makes as many tokens as they like."""
+
+    async def fill() -> None:
+        database = open_database(str(tmp_path / "hub.sqlite3"))
+        await database.connect()
+        many, few = [await add_team(database, name, TeamCaps(), 0) for name in ("many", "few")]
+        waiting = Waiting(database)
+        held = [asyncio.ensure_future(waiting.beyond(many, 9, seconds=60, token=f"k{n // 4}")) for n in range(2_000)]
+        await asyncio.sleep(0)
+        assert await waiting.beyond(few, 9, seconds=0, token="other") == 0
+        waiting.let_go()
+        answers = await asyncio.gather(*held, return_exceptions=True)
+        assert sum(answer == 0 for answer in answers) == 500, "the rest is told to come later"
+        await database.close()
+
+    asyncio.run(fill())
 
 
 def test_who_hangs_up_waits_no_more(hub: HubServer, victim: Client, join: Join) -> None:

@@ -65,6 +65,7 @@ def test_a_token_is_printed_once_for_people_too(memdir: Memdir) -> None:
         (("revoke", "k_000000000000"), "no such token"),
         (("drop",), "invalid choice"),
         (("token", "acme", "ana", "--role", "reader"), "has no --role"),
+        (("backup", "nowhere/copy.sqlite3"), "nowhere/copy.sqlite3 cannot be written"),
     ],
 )
 def test_what_cannot_be_done_is_told_with_a_remedy(memdir: Memdir, words: tuple[str, ...], why: str) -> None:

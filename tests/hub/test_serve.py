@@ -23,7 +23,7 @@ import pytest
 
 from memdir.hub.hub_database import Together
 from tests.conftest import Ran
-from tests.hub.servers import CUT_OFF, Beside, Client, Postgres, postgres_programs, start_hub
+from tests.hub.servers import CUT_OFF, Answer, Beside, Client, Postgres, postgres_programs, start_hub, waiting_clients
 
 HUB = [sys.executable, "-m", "memdir.cli.entry", "hub"]
 
@@ -81,13 +81,43 @@ def test_a_proxy_may_stand_in_front(memdir: Callable[..., Ran]) -> None:
     assert memdir("hub", "serve", "--check", "--host", "0.0.0.0", "--behind-proxy").code == 0
 
 
-def test_tls_by_the_server_itself(tmp_path: Path) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl here to make a certificate with")
-    key, cert = tmp_path / "hub.key", tmp_path / "hub.crt"
+def new_pair(folder: Path, name: str) -> tuple[Path, Path]:
+    """A key and a certificate that was made for it."""
+    key, cert = folder / f"{name}.key", folder / f"{name}.crt"
     new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
     subprocess.run([*new, *names], check=True, capture_output=True)
+    return key, cert
+
+
+def test_a_certificate_and_another_s_key_are_told_before_it_starts(memdir: Callable[..., Ran], tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here to make a certificate with")
+    (key, cert), (other, _) = new_pair(tmp_path, "hub"), new_pair(tmp_path, "other")
+    for one, two in ((cert, other), (key, cert)):
+        ran = memdir("hub", "serve", "--check", "--tls-cert", str(one), "--tls-key", str(two))
+        assert (ran.code, ran.out) == (2, "") and "are no certificate and its key" in ran.err
+    assert memdir("hub", "serve", "--check", "--tls-cert", str(cert), "--tls-key", str(key)).code == 0
+
+
+def test_whoever_waits_is_let_go_when_it_ends(tmp_path: Path) -> None:
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    team, answers = server.team("acme"), list[Answer]()
+    waiting = threading.Thread(target=lambda: answers.append(team.ask("GET", "changes?since=0&wait=30")))
+    waiting.start()
+    waiting_clients(server, 1)
+    begun = time.monotonic()
+    server.stop()
+    waiting.join()
+    assert time.monotonic() - begun < 4, "five seconds are for answers that are on their way"
+    assert [(one.status, one.body) for one in answers] == [(200, {"revision": 0})]
+    assert "error" not in server.log.read_text(encoding="utf-8")
+
+
+def test_tls_by_the_server_itself(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here to make a certificate with")
+    key, cert = new_pair(tmp_path, "hub")
     words = ["serve", "--json", "--port", "0", "--database", str(tmp_path / "hub.sqlite3")]
     process = subprocess.Popen(
         [*HUB, *words, "--tls-cert", str(cert), "--tls-key", str(key)],

@@ -312,23 +312,24 @@ def test_a_copy_of_a_home_is_another_writer_in_a_shared_folder(tmp_path: Path, m
     assert member_id(Place(str(tmp_path / "one" / "memory"))) != first
 
 
-def test_whoever_watches_goes_on_while_another_sync_is_under_way(
+def test_whoever_watches_goes_on_while_another_sync_is_under_way_and_is_told_once(
     project: Path, bob: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = joined(project, bob)
+    memory, told, slept = joined(project, bob), list[str](), list[float]()
     monkeypatch.setattr("memdir.share.sync.WAIT_SECONDS", 0.01)
-    monkeypatch.setattr("memdir.team.commands.WATCH_SECONDS", 0.0)
-    told: list[str] = []
 
     class Context:
-        def note(self, text: str) -> None:
-            told.append(text)
-            if len(told) == 2:
-                raise KeyboardInterrupt
+        note = staticmethod(told.append)
 
+    def sleep(seconds: float) -> None:
+        slept.extend([seconds] if seconds >= 1 else [])  # a lock sleeps for less
+        if len(slept) == 6:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("memdir.team.commands.time.sleep", sleep)
     with locked(memory.place.team_lock, wait_seconds=1.0), pytest.raises(KeyboardInterrupt):
         watch(Context(), memory)
-    assert len(told) == 2
+    assert len(told) == 1 and len({*slept}) == 2, "after a failure it is tried again sooner"
 
 
 def test_whoever_watches_is_told_what_fails_and_waits_before_it_is_tried_again(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -234,7 +235,10 @@ def _backup(database: HubDatabase, path: str) -> Told:
         raise UsageError("that copies SQLite only", remedy="PostgreSQL: pg_dump (docs/how-to/hub.md)")
     if os.path.lexists(path):
         raise UsageError(f"{path} is there already", remedy="Name another file")
-    database.back_up(path)
+    try:
+        database.back_up(path)
+    except sqlite3.Error as error:
+        raise UsageError(f"{path} cannot be written: {error}", remedy="Name a file in a folder that is there") from None
     return {"file": path}, [f"Copied to {path}"]
 
 

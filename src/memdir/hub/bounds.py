@@ -5,8 +5,10 @@ E5). Each bound has a reason beside it."""
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
@@ -24,7 +26,10 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024
 MAX_SMALL_BYTES = 16 * 1024  # members, tokens, decisions
 MAX_WAIT_SECONDS = 30  # proxies cut idle connections after a minute
 MOST_WAITING = 2_000  # of one worker
+MOST_WAITING_OF_TEAM = 500  # however many tokens its admin makes, other teams can wait as well
 MOST_WAITING_OF_TOKEN = 4
+MOST_TOKENS = 40 * MAX_BATCH  # of JSON: a change has twenty. Whatever is more takes long to read and much memory
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 MOST_BUCKETS = 20_000
 
 
@@ -61,7 +66,7 @@ class Buckets:
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds; those of time are kept by the connection."""
     told = dict(request.scope["headers"]).get(b"content-length", b"0")
-    body: bytes = b""
+    body = bytearray()
     is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
     while is_more:
         message = await request.receive()
@@ -71,14 +76,17 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             break
         if not message.get("more_body"):
-            return body
+            return bytes(body)
     raise HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
 
 
 async def read_json(request: Request, max_bytes: int = MAX_SMALL_BYTES, *, empty: bytes = b"") -> dict[str, Any]:
     """The body as an object of JSON; `empty` stands for one that says nothing."""
     try:
-        found = json.loads(await read_body(request, max_bytes) or empty)
+        text = (await read_body(request, max_bytes) or empty).decode("utf-8", "surrogatepass")
+        if next(islice(_TOKEN.finditer(text), MOST_TOKENS, None), None):  # counted first: to read it holds everybody up
+            raise bad_request("the body holds more than any request says")
+        found = json.loads(text)
     except (ValueError, RecursionError):
         raise bad_request("the body is not JSON") from None
     if not isinstance(found, dict):
@@ -103,10 +111,10 @@ def limit_of(request: Request, most: int) -> int:
 
 def path_number(request: Request, name: str) -> int:
     """A number of the path, if a database can hold it."""
-    number: int = request.path_params[name]
-    if number > 2**62:
+    text: str = request.path_params[name]
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise not_found()
-    return number
+    return int(text)
 
 
 def require_key(key: object) -> str:

@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 from starlette.requests import Request
 
 from memdir.hub.bearer import Bearer, Identities, token_of
-from memdir.hub.bounds import MOST_WAITING, MOST_WAITING_OF_TOKEN, Buckets, Rates, require_shareable
+from memdir.hub.bounds import (
+    MOST_WAITING,
+    MOST_WAITING_OF_TEAM,
+    MOST_WAITING_OF_TOKEN,
+    Buckets,
+    Rates,
+    require_shareable,
+)
 from memdir.hub.hub_database import Change, DatabaseBusy, HubDatabase
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
@@ -26,6 +33,7 @@ class Waiting:
         self._waiters: dict[str, set[asyncio.Event]] = {}
         self._of_token: Counter[str] = Counter()
         self._seen: dict[str, int] = {}
+        self._is_ending = False
 
     @property
     def count(self) -> int:
@@ -35,16 +43,23 @@ class Waiting:
         for waiter in self._waiters.get(team, ()):
             waiter.set()
 
+    def let_go(self) -> None:
+        """The hub ends: whoever waits is answered at once, and may come again."""
+        self._is_ending = True
+        for team in self._waiters:
+            self.wake(team)
+
     async def beyond(self, team: str, since: int, *, seconds: float, token: str) -> int:
         """The team's revision as soon as it is beyond `since`, or when the time is over."""
-        if self.count >= MOST_WAITING or self._of_token[token] >= MOST_WAITING_OF_TOKEN:
+        is_too_much = self._of_token[token] >= MOST_WAITING_OF_TOKEN or self.count >= MOST_WAITING
+        if is_too_much or len(self._waiters.get(team, ())) >= MOST_WAITING_OF_TEAM:
             raise HubRefusal(429, "rate", "too many clients wait already").after(seconds)
         waiter = asyncio.Event()
         self._waiters.setdefault(team, set()).add(waiter)
         self._of_token[token] += 1
         try:
             async with asyncio.timeout(seconds):
-                while (revision := (await self._database.revision(team))[0]) <= since:
+                while (revision := (await self._database.revision(team))[0]) <= since and not self._is_ending:
                     self._seen[team] = revision
                     await waiter.wait()
                     waiter.clear()

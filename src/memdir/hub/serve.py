@@ -10,8 +10,10 @@ import json
 import logging
 import os
 import socket
+import ssl
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +149,12 @@ def require_private(serving: Serving) -> None:
     for path in (serving.tls_cert, serving.tls_key):
         if path and not os.path.isfile(path):
             raise UsageError(f"there is no file {path}")
+    try:
+        if serving.tls_cert:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(serving.tls_cert, serving.tls_key)
+    except OSError as error:
+        told = f"{serving.tls_cert} and {serving.tls_key} are no certificate and its key: {error.strerror}"
+        raise UsageError(told, remedy="--tls-cert is the certificate, --tls-key the key that it was made for") from None
     if not serving.tls_cert and not serving.behind_proxy and not _is_loopback(serving.host):
         remedy = "Give --tls-cert and --tls-key, or say --behind-proxy where a proxy in front of it speaks TLS"
         raise UsageError(f"without TLS the hub is served on this machine only, not on {serving.host}", remedy=remedy)
@@ -171,10 +179,22 @@ def bound_socket(serving: Serving) -> socket.socket:
 def run(serving: Serving, listening: socket.socket) -> None:
     """Serve until told to end."""
     hub = Hub(open_database(serving.database, pooler=serving.pooler, listen=serving.listen))
-    server_of(HubApp(hub, access_log=serving.access_log), serving).run(sockets=[listening])
+    server = server_of(HubApp(hub, access_log=serving.access_log), serving)
+    server.on_end = hub.waiting.let_go
+    server.run(sockets=[listening])
 
 
-def server_of(app: ASGIApp, serving: Serving) -> uvicorn.Server:
+class WorkerServer(uvicorn.Server):
+    """Says that it ends before it waits for what is on its way."""
+
+    on_end: Callable[[], None] = staticmethod(lambda: None)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.on_end()
+        await super().shutdown(sockets)
+
+
+def server_of(app: ASGIApp, serving: Serving) -> WorkerServer:
     """The server for an application, with our bounds and our log."""
     config = uvicorn.Config(
         app,
@@ -196,7 +216,7 @@ def server_of(app: ASGIApp, serving: Serving) -> uvicorn.Server:
         log = logging.getLogger(name)
         log.handlers, log.propagate = [_PlaceOnly()], False
         log.setLevel(logging.ERROR if name == "uvicorn.error" else logging.WARNING)
-    return uvicorn.Server(config)
+    return WorkerServer(config)
 
 
 class _PlaceOnly(logging.Handler):

@@ -41,6 +41,7 @@ from memdir.team.joining import (
 
 QUIET_SECONDS = 2.0  # after the last of several commands
 MAX_QUIET_SECONDS = 60.0  # commands without an end hold nothing back for longer
+AGAIN_SECONDS = 5.0  # until a remote that could not be reached is tried again
 WATCH_SECONDS = 30.0  # between two looks at a remote that tells nothing by itself
 REASONS = {
     "no_change": "nothing has changed here",
@@ -301,6 +302,7 @@ def _noted_ns(place: Place) -> int:
 
 def _watch(context: Any, memory: MemDir) -> None:
     """Sync again whenever the remote has something new, or now and then where it cannot tell."""
+    told = ""  # of what is wrong: not every few seconds
     while True:
         try:
             sync = memory.team.joined()
@@ -308,6 +310,7 @@ def _watch(context: Any, memory: MemDir) -> None:
             if wait is None:
                 time.sleep(WATCH_SECONDS)
             elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
+                told = ""
                 continue
             sync.remote.close()
             report = memory.team.sync()
@@ -315,10 +318,13 @@ def _watch(context: Any, memory: MemDir) -> None:
             if any(here) or report.sent or report.sent_deletions or report.problem:
                 _tell_report(report, context)
             if not report.problem:
+                told = ""
                 continue
         except MemdirError as error:
-            context.note(str(error))
-        time.sleep(WATCH_SECONDS)
+            if str(error) != told:
+                told = str(error)
+                context.note(told)
+        time.sleep(AGAIN_SECONDS)
 
 
 def _interrupt(*_: object) -> None:
