@@ -114,6 +114,17 @@ def test_whoever_watches_sees_a_change_at_once(
         watching.communicate(timeout=30)
 
 
+def test_a_dry_run_tells_that_a_token_may_only_read(hub: HubServer, tmp_path: Path) -> None:
+    place = HubPlace(hub)
+    ann = member(place, "ann", tmp_path, time.time)
+    token = hub.admin("token", place.admin.team, "ann", read_only=True)["token"]
+    ann = replace(ann, remote=HubRemote(f"http://127.0.0.1:{hub.port}", team=place.admin.team, token=token))
+    ann.put("a.md", memory_text("a", "What nobody gets."))
+    told, done = ann.sync(is_dry=True), ann.sync()
+    assert told.reason == done.reason == "not_allowed" and told.problem
+    assert told.sent == done.sent == []
+
+
 def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubServer, tmp_path: Path) -> None:
     place = HubPlace(hub)
     ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))

@@ -15,6 +15,7 @@ import pytest
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
 from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
+from memdir.share.sync import SyncReport
 from memdir.store.history import PULLED, Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
@@ -485,6 +486,39 @@ def test_a_dry_run_changes_nothing_on_either_side(team: Team) -> None:
     assert (report.taken, report.sent) == (["other.md"], ["new.md"])
     assert ann.files().keys() == {"a.md", "new.md"}
     assert bob.sync().taken == []
+
+
+def done(report: SyncReport) -> dict[str, object]:
+    """What a sync did, or would do."""
+    names = ("taken", "deleted", "sent", "sent_deletions", "conflicts", "brought_back", "reason")
+    return {name: getattr(report, name) for name in names} | {"left_out": sorted(report.left_out)}
+
+
+@pytest.mark.parametrize("kind", ["folder", "hub-sqlite"])
+def test_a_dry_run_tells_what_the_sync_after_it_does(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, both=memory_text("both", BODY), merged=memory_text("merged", BODY), old=memory_text("old", BODY))
+    ann.put("both.md", memory_text("both", "Ann's.\n"))
+    ann.put("merged.md", memory_text("merged", BODY.replace("First", "Ann's first")))
+    ann.put("new.md", memory_text("new", BODY))
+    bob.put("both.md", memory_text("both", "Bob's.\n"))
+    bob.put("merged.md", memory_text("merged", BODY.replace("Third", "Bob's third")))
+    forget(bob, "old.md")
+    bob.sync()
+    files = ann.files()
+    told = ann.sync(is_dry=True)
+    assert ann.files() == files and len(told.conflicts) == 1
+    assert done(told) == done(ann.sync())
+
+
+@pytest.mark.parametrize("kind", ["folder", "hub-sqlite"])
+def test_a_dry_run_tells_what_was_lost_here_and_would_come_back(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    shutil.rmtree(ann.root)
+    told = ann.sync(is_dry=True)
+    assert told.brought_back == ["a.md", "b.md"] and not ann.root.exists()
+    assert done(told) == done(ann.sync())
 
 
 def test_a_push_alone_takes_nothing_in(team: Team) -> None:

@@ -86,6 +86,7 @@ class Sync:
     on_purged: OnPurged | None = None
     require_free: Callable[[], None] = lambda: None  # LockBusy while nothing may be touched
     _renamed: set[str] = field(default_factory=set, init=False)
+    _foreseen: LocalTexts | None = field(default=None, init=False)  # the directory as a sync would leave it
 
     def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
         """Pull and push until both sides agree, or only give what waits. LockBusy while another sync runs."""
@@ -94,14 +95,14 @@ class Sync:
             known = KnownTeam.load(self.store.place, self.name)
             try:
                 self._run(known, report, is_dry=is_dry, pushes_only=pushes_only)
-                if not pushes_only:
+                if not pushes_only and not is_dry:
                     self._ask_more(known)
             except RemoteError as error:
                 report.reason, report.problem = error.kind, str(error)
             finally:
                 self.remote.close()
             self._purge(known, report, is_dry=is_dry)
-            self._look(known, report)
+            self._look(KnownTeam.load(self.store.place, self.name) if is_dry else known, report)
         self._tell(report)
         return report
 
@@ -163,15 +164,13 @@ class Sync:
         delta = self.remote.pull(known.manifest())
         self.require_free()
         report.problem = report.problem or delta.told
-        if is_dry:
-            for key, version in delta.versions.items():
-                if version.digest != (digest_of(local.texts[key]) if key in local.texts else GONE):
-                    (report.deleted if version.is_gone else report.taken).append(key)
-            return
         for key in delta.missing:
             known.seen.pop(key, None)  # what lies here is given again
         for key, version in delta.older.items():
             known.note(key, version, is_here=not version.is_gone)  # and so is what is newer here
+        if is_dry:
+            self._foresee(known, _with_waiting(delta, waiting, known), local, report)
+            return
         known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
@@ -186,6 +185,24 @@ class Sync:
         known.revision = delta.revision
         known.synced = self.clock()
         known.save()
+
+    def _foresee(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> None:
+        """What a pull would make of the directory. Nothing is changed but the note, which nobody saves then."""
+        report.brought_back, self._foreseen = self._lost(known, local), local
+        for key, version in self._wanted(known, delta, local, report).items():
+            ours = local.texts.pop(key, None)
+            is_same = ours is not None and digest_of(ours) == (known.digest(key) or known.strays.get(key))
+            settled = settle(ours if is_same else known.text(key), ours, delta.texts.get(key))
+            text = None if version.is_purged else settled.text
+            if settled.beside is not None and not version.is_purged:
+                second, data = beside(key, settled.beside, local.texts.get)
+                local.texts[second] = data
+                report.conflicts.append(second)
+            if text is not None:
+                local.texts[key] = text
+            if text != ours:
+                (report.deleted if text is None else report.taken).append(key)
+            known.note(key, version, is_here=text is not None)
 
     def _purge(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
         """What was made of a purged member's memories goes where it is private, too (L2); until then, it is noted."""
@@ -347,7 +364,7 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = read_local(self.store.root, self.caps)
+        local = self._foreseen or read_local(self.store.root, self.caps)
         if not is_dry and self._give_other_names(known, local, report):
             local = read_local(self.store.root, self.caps)
         changes = self._changes(known, local, report)
@@ -357,7 +374,8 @@ class Sync:
             return PushResult()
         report.reason = ""
         if is_dry:
-            for key, data in changes.items():
+            getattr(self.remote, "require_writer", lambda: None)()
+            for key, data in sorted(changes.items()):
                 (report.sent_deletions if data is None else report.sent).append(key)
             return PushResult()
         texts, now = {key: data for key, data in changes.items() if data is not None}, self.clock()

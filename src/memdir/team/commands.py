@@ -398,18 +398,25 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
     for word, keys in (
         (f"{would}taken in", report.taken),
         (f"{would}deleted here", report.deleted),
-        ("lost here and brought back", report.brought_back),
+        (f"lost here and {would}brought back", report.brought_back),
         (f"{would}sent", report.sent),
         (f"{would}deleted for all", report.sent_deletions),
     ):
         _tell_keys(context, word, keys)
     for key in report.conflicts:
-        terminal.line(terminal.style(f"  both texts are kept: {shown_line(key)} (`memdir sync --resolve`)", "yellow"))
+        terminal.line(
+            terminal.style(
+                f"  both texts {'would be' if is_dry else 'are'} kept: {shown_line(key)} (`memdir sync --resolve`)",
+                "yellow",
+            )
+        )
     _tell_left_out(report, context)
     if report.problem:
         context.note(report.problem)
     elif report.reason:
-        terminal.line(f"Nothing was sent: {REASONS.get(str(report.reason), str(report.reason))}.")
+        terminal.line(
+            f"Nothing {'would be' if is_dry else 'was'} sent: {REASONS.get(str(report.reason), str(report.reason))}."
+        )
 
 
 def _tell_keys(context: Any, word: str, keys: Sequence[str]) -> None:

@@ -87,6 +87,12 @@ class HubRemote(Remote):
         """Whose token this is, and of which team."""
         return self._json("GET", "/v1/me")
 
+    def require_writer(self) -> None:
+        """RemoteError for a token that may only read."""
+        if "write" not in (self.me().get("scopes") or ()):
+            told = f"{self._parts.netloc}: this token may not write"
+            raise RemoteError(told, kind="not_allowed", remedy="Ask an admin of the team")
+
     def team_name(self) -> str:
         return told_member(_name(self.me(), "team"))
 
