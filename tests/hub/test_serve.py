@@ -309,6 +309,32 @@ def test_what_is_acknowledged_is_on_the_disk(postgres: Postgres, tmp_path: Path)
         server.end()
 
 
+def test_what_is_erased_beside_somebody_who_reads_is_told_and_gone_after_them(tmp_path: Path) -> None:
+    server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
+    try:
+        team, words = server.team("acme"), b"what shall be erased"
+        old = team.put("a.md", words.decode()).body
+        team.put("a.md", "harmless", old["etag"])
+
+        def is_kept() -> bool:
+            return any(words in path.read_bytes() for path in tmp_path.glob("hub.sqlite3*"))
+
+        with closing(sqlite3.connect(server.database, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select * from versions").fetchall()
+            answer = team.ask("POST", f"versions/{old['revision']}/redact", {})
+            assert answer.status == 200 and "another process reads" in answer.body["warning"] and is_kept()
+        until = time.monotonic() + 10
+        while is_kept():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        later = team.put("b.md", "more").body
+        team.delete("b.md", later["etag"])
+        assert team.ask("POST", f"versions/{later['revision']}/redact", {}).body == {"ok": True}
+    finally:
+        server.stop()
+
+
 def test_a_copy_of_sqlite_made_while_it_is_written_can_be_served(tmp_path: Path) -> None:
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
     team = server.team("acme")

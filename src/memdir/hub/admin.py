@@ -81,7 +81,8 @@ async def act(database: HubDatabase, options: argparse.Namespace, now: int, *, i
     if is_dry:
         return {**told, "dryRun": True}, [line if line.startswith(" ") else f"Would be so: {line}" for line in lines]
     if options.action in ERASING:
-        await database.scrub()
+        warned = await database.scrub()
+        return {**told, **warned}, [*lines, *warned.values()]
     return told, lines
 
 

@@ -192,8 +192,7 @@ class EntryRoutes:
                 raise HubRefusal(409, "current", "this version is in force", remedy="Change or delete the entry first")
             await drop_proposals(database, identity.team, "a version was erased", self._hub.now)
             await record(database, identity.author, "redact", f"revision {revision}", self._hub.now)
-        await self._hub.database.scrub()
-        return answer({"ok": True})
+        return answer({"ok": True, **await self._hub.database.scrub()})
 
 
 def _read_change(given: object, now: int) -> tuple[str, Change | HubRefusal]:

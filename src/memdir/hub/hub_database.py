@@ -103,8 +103,10 @@ class HubDatabase(Transaction, Protocol):
     async def news(self) -> list[str]:
         """Wait for the next teams that somebody changed; may return an empty list, to look for oneself."""
 
-    async def scrub(self) -> None:
-        """Something was erased: as far as that is ours to do, it stands in no file of the database from now on."""
+    async def scrub(self) -> dict[str, str]:
+        """Something was erased: as far as that is ours to do, it stands in no file of the database from now on; where
+        somebody keeps us from it, a `warning` says so."""
+        ...
 
     def figures(self) -> dict[str, float]:
         """How it stands, for the metrics."""

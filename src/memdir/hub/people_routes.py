@@ -86,9 +86,9 @@ class PeopleRoutes:
         member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
         async with self._hub.database.transaction() as database:
             told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
-        await self._hub.database.scrub()
+        warned = await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
-        return answer(told._asdict())
+        return answer({**told._asdict(), **warned})
 
     async def tokens(self, request: Request) -> Response:
         if request.method == "POST":

@@ -20,6 +20,8 @@ BUSY_SECONDS = 5.0  # another process (`memdir hub admin`) writes for millisecon
 AGAIN_SECONDS = 0.01  # between looks whether it has done so
 GATHER_SECONDS = 0.001  # so long a change waits for others to share its way to the disk, which takes longer
 LOOK_SECONDS = 0.25  # between looks for what another process wrote
+EMPTY_SECONDS = 60.0  # between times that the log of writes is emptied: another process may have erased something
+HELD = "another process reads the database file: what was erased stands in the log of writes until that has ended"
 
 _TEAMS = (
     "select id, revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams"
@@ -57,6 +59,7 @@ class SqliteDatabase:
     skip_locked = ""  # there is one writer at a time anyway
 
     _connection: sqlite3.Connection  # from `connect` on
+    _empty_at = 0.0
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -168,13 +171,24 @@ class SqliteDatabase:
     async def news(self) -> list[str]:
         """What this process wrote is known to it; another's is seen by a number that SQLite keeps."""
         await asyncio.sleep(LOOK_SECONDS)
+        if time.monotonic() > self._empty_at:
+            with suppress(DatabaseBusy):
+                await self._empty_log()
         return []
 
-    async def scrub(self) -> None:
+    async def scrub(self) -> dict[str, str]:
         """What was overwritten stands in the log of writes until that is emptied; who reads an older state holds it."""
         until = time.monotonic() + BUSY_SECONDS
-        while (await self.run("pragma wal_checkpoint(truncate)"))[0][0] and time.monotonic() < until:
+        while not await self._empty_log():
+            if time.monotonic() > until:
+                return {"warning": HELD}
             await asyncio.sleep(AGAIN_SECONDS)
+        return {}
+
+    async def _empty_log(self) -> bool:
+        is_held = (await self.run("pragma wal_checkpoint(truncate)"))[0][0]
+        self._empty_at = 0.0 if is_held else time.monotonic() + EMPTY_SECONDS
+        return not is_held
 
     def figures(self) -> dict[str, float]:
         return {"database_bytes": float(os.path.getsize(self.path))}
