@@ -69,6 +69,11 @@ def test_a_proposal_is_told_shown_with_both_texts_and_written_when_a_member_acce
     assert again.code == 16 and "decided already" in again.err
 
 
+def test_a_proposal_that_is_none_has_nothing_to_do_with_the_token(memdir: Memdir, proposed: Client) -> None:
+    ran = memdir("review", "p999999", "accept")
+    assert ran.code and "no such proposal" in ran.err and "`memdir review` lists" in ran.err and "token" not in ran.err
+
+
 def test_one_key_rejects_it_and_nothing_changes(
     proposed: Client, memdir: Memdir, memdir_command: str, project: Path
 ) -> None:

@@ -3,6 +3,7 @@ purged (E4, E7)."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -123,6 +124,19 @@ def test_a_dry_run_tells_that_a_token_may_only_read(hub: HubServer, tmp_path: Pa
     told, done = ann.sync(is_dry=True), ann.sync()
     assert told.reason == done.reason == "not_allowed" and told.problem
     assert told.sent == done.sent == []
+
+
+def test_a_limit_of_the_hub_is_named_with_what_is_beyond_it(
+    hub: HubServer, memdir: Memdir, project: Path, tmp_path: Path
+) -> None:
+    admin = hub.team(f"small {time.time()}", entries=1, entry_bytes=300)
+    memdir("join", f"http://127.0.0.1:{hub.port}", stdin=admin.token)
+    root = Path(open_memory(project).place.team().root)
+    for name, words in (("a", "Short."), ("b", "Short."), ("c", "Long. " * 100)):
+        (root / f"{name}.md").write_text(memory_text(name, words))
+    told = {one["file"]: one for one in json.loads(memdir("sync", "--json").out)["leftOut"]}
+    assert "may have 1 memories and 16,777,216 bytes on the hub" in told["b.md"]["told"] and told["b.md"]["remedy"]
+    assert "may have 300 bytes on the hub" in told["c.md"]["told"] and told["c.md"]["remedy"]
 
 
 def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubServer, tmp_path: Path) -> None:

@@ -315,11 +315,17 @@ def test_two_projects_are_in_two_teams_of_one_hub(
     third.mkdir()
     memdir("join", url, stdin=hub.member(teams[0], "Bobs other").token, cwd=third)
     assert len(list(tokens.iterdir())) == 2
-    memdir("leave", cwd=projects[0])
-    assert len(list(tokens.iterdir())) == 2, "another project is in that team, too"
+    left = memdir("leave", cwd=projects[0]).err
+    assert len(list(tokens.iterdir())) == 2 and "token stays on this machine: another project" in left
     memdir("leave", cwd=third)
     assert "token is gone" in memdir("leave", cwd=projects[1]).err
     assert list(tokens.iterdir()) == []
+
+
+def test_a_hub_without_its_scheme_is_told_how_it_is_written(memdir: Memdir, project: Path) -> None:
+    ran = memdir("join", "localhost:17438", stdin="mdh_x")
+    assert ran.code == 2 and "https://localhost:17438" in ran.err
+    assert not open_memory(project).places.has_team
 
 
 def test_on_a_hub_the_token_says_who_one_is(hub: HubServer, teams: list[Client], memdir: Memdir, project: Path) -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from memdir import open_memory
 from memdir.errors import RemoteError
+from memdir.layout import Place
+from memdir.share.remote import Delta, Manifest, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from tests.conftest import Ran
 from tests.security.fakes import github_token
@@ -76,13 +78,36 @@ def test_a_conflict_is_shown_and_settled(memdir: Memdir, where: str, tmp_path: P
 def test_leaving_ends_it_and_keeps_the_files(memdir: Memdir, where: str, project: Path) -> None:
     memdir("join", where)
     memdir("remember", "Deploys of the bakery go out on Tuesdays", "--name", "deploys", "--scope", "team")
-    assert memdir("leave").code == 2, "something was not sent yet"
+    ran = memdir("leave")
+    assert ran.code == 2 and "has not got 1 change yet" in ran.err
     memdir("sync")
     assert "Left" in memdir("leave").out
     memory = open_memory(project)
     assert not memory.places.has_team and os.listdir(memory.place.team().root)
     assert "No memory clearly helps" in memdir("recall", "when do deploys of the bakery go out?").out
     assert memdir("sync").out.startswith("No team was joined here.")
+
+
+def test_a_deletion_that_waits_is_called_one(memdir: Memdir, where: str, project: Path) -> None:
+    memdir("join", where)
+    memdir("remember", "Deploys go out on Tuesdays", "--name", "deploys", "--scope", "team")
+    memdir("sync")
+    (one,) = answer(memdir("list", "--scope", "all", "--json"))["memories"]
+    assert (one["file"], one["scope"]) == ("team/project_deploys.md", "team")
+    memdir("forget", "deploys")
+    assert "waits to be deleted for all: project_deploys.md" in memdir("sync", "--status").out
+
+
+def test_what_a_teammate_gave_with_a_secret_is_theirs_to_mend(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    remote = FolderPlace(tmp_path / "remote")
+    memdir("join", remote.where, "--as", "Bob")
+    text = f"---\nname: token\ndescription: a token\n---\n\nIt is {github_token()}\n".encode()
+    theirs = remote.open("Ann", Place(str(tmp_path / "ann" / "memory")), lambda: 1e9)
+    version = Version(digest_of(text), "Ann", 1e9)
+    assert theirs.push(Delta({"token.md": version}, {"token.md": text}), expected=Manifest()).accepted
+    told = memdir("sync").err
+    assert "as Ann gave it to the team" in told and "ask Ann to mend or delete it there" in told
+    assert "Take it out" not in told
 
 
 def test_a_secret_is_told_by_kind_and_line_and_never_by_value(memdir: Memdir, where: str, project: Path) -> None:
@@ -235,6 +260,10 @@ def test_a_long_list_is_cut_short_for_people_only(memdir: Memdir, tmp_path: Path
     assert shown.count("sent: n") == 50 and "10 more" in shown
     ran = memdir("sync", "--set", "team.maxEntries=1")
     assert ran.err.count("does not travel") <= 5
+    for number in range(20):
+        (root / f"large{number}.md").write_text("x" * 200)
+    ran = memdir("sync", "--status", "--set", "team.maxEntryBytes=100")
+    assert all(f"large{number}.md" in ran.err for number in range(20)), "a person is told which"
 
 
 def test_what_was_written_or_renamed_by_hand_is_in_the_index_here_too(

@@ -10,6 +10,7 @@ from memdir.cli.context import TYPES, add_limit, add_scope, text_of
 from memdir.cli.terminal import clean
 from memdir.disk.plain_file import read_if_plain, read_plain, reason_of
 from memdir.disk.programs import find_program
+from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
 from memdir.store.scan import MAX_MEMORY_BYTES
 
@@ -102,7 +103,11 @@ class List:
         memory = context.require_enabled()
         scopes = ("project", "user") if options.scope == "all" else (options.scope,)
         scans = {scope: memory.stores.of(scope).scan(limit=None) for scope in scopes}
-        found = [(scope, header) for scope, scan in scans.items() for header in scan.headers]
+        found = [
+            ("team" if header.key.startswith(TEAM_PREFIX) else scope, header)
+            for scope, scan in scans.items()
+            for header in scan.headers
+        ]
         wanted = [(scope, one) for scope, one in found if options.type in (None, one.type or "none")]
         shown = wanted if options.all else wanted[: options.limit]
         unreadable = [item for scan in scans.values() for item in scan.unreadable]

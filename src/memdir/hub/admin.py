@@ -18,6 +18,7 @@ from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
 from memdir.share.remote import TeamCaps
+from memdir.text.words import counted
 
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded
@@ -109,7 +110,10 @@ def _first(rows: list[Row], what: str, lists: str) -> Row:
 async def _teams(step: AdminStep) -> Told:
     rows = await step.held.run(_TEAMS)
     names = ("id", "name", "revision", "entries", "bytes")
-    lines = [f"{row[1]}  {row[0]}  {row[3]} entries, {row[4]} bytes, revision {row[2]}" for row in rows]
+    lines = [
+        f"{row[1]}  {row[0]}  {counted(row[3], 'entry', 'entries')}, {counted(row[4], 'byte')}, revision {row[2]}"
+        for row in rows
+    ]
     return {"teams": [dict(zip(names, row, strict=True)) for row in rows]}, lines or ["There is no team yet."]
 
 
@@ -182,7 +186,8 @@ async def _remove_member(step: AdminStep) -> Told:
 
 async def _purge(step: AdminStep) -> Told:
     told = await people.purge(step.held, step.by, step.member, step.now, derived=step.options.derived)
-    lines = [f"What {step.name} wrote is removed: {len(told.removed)} entries; each machine follows at its next sync"]
+    many = counted(len(told.removed), "entry", "entries")
+    lines = [f"What {step.name} wrote is removed: {many}; each machine follows at its next sync"]
     lines += [f"  {key}{', with what others wrote in it' * (key in told.mixed)}" for key in told.removed]
     if told.derived:
         names = ", ".join(told.derived)
@@ -226,7 +231,7 @@ async def _restored(step: AdminStep) -> Told:
         await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     ends, names = told_time(last), ("team", "member", "role")
     active = [dict(zip(names, row, strict=True)) for row in await step.held.run(_ACTIVE)]
-    lines = [f"{len(teams)} teams: each machine gives again what it saw after the backup", _BACK.format(ends)]
+    lines = [f"{counted(len(teams), 'team')}: each machine gives again what it saw after the backup", _BACK.format(ends)]
     lines += [f"  {one['team']}: {one['member']}, {one['role']}" for one in active]
     return {"teams": len(teams), "backupEnds": ends, "active": active}, lines
 

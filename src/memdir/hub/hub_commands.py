@@ -112,6 +112,13 @@ class HubServe:
         return 0
 
 
+def _action(text: str) -> str:
+    if text not in TAKES:
+        told = f"invalid choice: {text!r}: there are `hub serve`, `hub work`, and `hub admin` with {', '.join(TAKES)}"
+        raise argparse.ArgumentTypeError(told)
+    return text
+
+
 def _up_to(most: int) -> Callable[[str], int]:
     """What reads a whole number of an option."""
 
@@ -139,7 +146,8 @@ def _tell(options: argparse.Namespace, context: Any, answer: dict[str, object], 
 
 class HubAdmin:
     """Make teams, members and tokens, on the server's own machine: whoever may use the database may do this, and needs
-    no token. A lost admin token is recovered by making another. Without an action the teams are listed.
+    no token. A lost admin token is recovered by making another. Without an action the teams are listed. `memdir hub
+    serve` serves them, `memdir hub work` does what waits for them.
 
     A token is printed once and kept nowhere. TEAM and MEMBER are names or ids."""
 
@@ -155,7 +163,7 @@ class HubAdmin:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         told = f"(default: teams) {', '.join(TAKES)}"
-        parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", choices=tuple(TAKES), help=told)
+        parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", type=_action, help=told)
         told = "what the action takes: add-team, members and tokens TEAM; add-member, role, token, purge, remove-member"
         parser.add_argument(
             "words", nargs="*", metavar="NAME", help=f"{told} and revoke TEAM MEMBER; revoke ID; backup FILE"

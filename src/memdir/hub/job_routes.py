@@ -13,7 +13,7 @@ from memdir.hub.hub_database import Change
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import JOBS_OF_TEAM, KINDS, ask_for, told_job
 from memdir.hub.people import record
-from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, told_time
+from memdir.hub.reply import HubRefusal, answer, bad_request, told_time
 from memdir.share.remote import digest_of
 
 STATES = ("open", "accepted", "rejected")
@@ -77,7 +77,8 @@ class JobRoutes:
             rows = await database.run(_DECIDE, state, identity.member, now, identity.team, proposal)
             if not rows:
                 if not await database.run(_KNOWN, identity.team, proposal):
-                    raise not_found("there is no such proposal")
+                    told, remedy = "there is no such proposal", "`memdir review` lists what waits"
+                    raise HubRefusal(404, "not-found", told, remedy=remedy)
                 raise HubRefusal(409, "twice", "that was decided already")
             if state == "accepted":  # all of its changes or none: a refusal takes back what was done
                 changes = sorted((self._change(*row) for row in rows), key=lambda change: change.op)

@@ -63,11 +63,11 @@ _PURGED = "update teams set revision = revision + 1 where id = ? returning revis
 Members = frozenset[str]
 
 
-def checked_name(name: object) -> str:
+def checked_name(name: object, of: str = "member") -> str:
     """A name that teammates and their models may be shown: one line of letters, digits and a few signs."""
     fault = fault_of_member(name) if isinstance(name, str) else "a name is text"
     if fault:
-        raise bad_request(fault)
+        raise bad_request(f"{of}: {fault}")
     return nfc(str(name))
 
 
@@ -77,7 +77,7 @@ async def record(database: Transaction, by: Author, action: str, what: str, now:
 
 async def add_team(database: Transaction, name: object, limits: TeamCaps, now: int) -> str:
     """The id of a new team."""
-    team, plain = random_name("t"), checked_name(name)
+    team, plain = random_name("t"), checked_name(name, "team")
     values = (limits.entries, limits.entry_bytes, limits.total_bytes, now)
     if not await database.run(_NEW_TEAM, team, plain, *values):
         raise HubRefusal(409, "twice", "there is a team of that name already")

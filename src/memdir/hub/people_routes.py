@@ -113,7 +113,7 @@ class PeopleRoutes:
             if not isinstance(scopes, list) or not scopes or not all(scope in SCOPES for scope in scopes):
                 raise bad_request("`scopes` is a list of read, write, admin")
             expires = self._hub.now + days * people.DAY
-            label = people.checked_name(given.get("label", name))
+            label = people.checked_name(given.get("label", name), "label")
             new = NewToken(identity.team, member, label, tuple(s for s in SCOPES if s in scopes), expires)
             token, value = await people.give_token(database, identity.author, new, self._hub.now)
         return answer({"id": token, "token": value, "expires": told_time(expires)}, 201)

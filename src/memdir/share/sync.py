@@ -32,7 +32,7 @@ from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, T
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
 from memdir.store.secrets.refuse import harmless_name
-from memdir.store.shared import proposals_noted, purge_noted
+from memdir.store.shared import proposals_noted, purge_noted, told_member
 from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 
@@ -231,6 +231,10 @@ class Sync:
             if fault is None:
                 wanted[key] = version
             else:
+                if fault.reason != "cap":  # it is not this machine's to mend
+                    who = told_member(version.author) or "whoever wrote it"
+                    remedy = f"It stays in the remote and is not taken in here; ask {who} to mend or delete it there"
+                    fault = replace(fault, told=f"{fault.told}, as {who} gave it to the team", remedy=remedy)
                 self._leave_out(key, fault, report, way="pull")
                 known.note_refused(key, version, fault.reason)
         for key in delta.refused.keys() - delta.versions.keys():

@@ -38,6 +38,7 @@ from memdir.team.joining import (
     refuse_login,
     refuse_token_among,
 )
+from memdir.text.words import counted
 
 QUIET_SECONDS = 2.0  # after the last of several commands
 MAX_QUIET_SECONDS = 60.0  # commands without an end hold nothing back for longer
@@ -175,7 +176,9 @@ def _comes_along(before: Others | None, joined: Joined, options: argparse.Namesp
         return bool(options.with_memories)
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    context.terminal.line(f"team/ holds {len(before.keys)} memories of {shown_line(before.remote)} ({before.told}).")
+    context.terminal.line(
+        f"team/ holds {counted(len(before.keys), 'memory', 'memories')} of {shown_line(before.remote)} ({before.told})."
+    )
     asked = f"Set them aside, or give them to {shown_line(joined.team or str(joined.address))}? [aside/give/cancel] "
     answer = context.answer(asked)
     if answer not in ("", "a", "aside", "g", "give"):
@@ -185,7 +188,8 @@ def _comes_along(before: Others | None, joined: Joined, options: argparse.Namesp
 
 class Leave:
     """Stop sharing this project's team memories: nothing is synced, recalled or written in `team/` any more. The files
-    stay where they are, and what you gave the team stays with it. The token of a hub is removed from this machine."""
+    stay where they are, and what you gave the team stays with it. The token of a hub goes from this machine with the
+    last project that is in that team."""
 
     EXAMPLES = ("memdir leave", "memdir leave --anyway")
 
@@ -198,21 +202,23 @@ class Leave:
         waiting = _waiting(memory) if memory.places.syncs and not options.anyway else []
         if waiting:
             raise UsageError(
-                f"{len(waiting)} changes are not with the team yet", remedy="`memdir sync` sends them, --anyway leaves"
+                f"the team has not got {counted(len(waiting), 'change')} yet",
+                remedy="`memdir sync` sends them, --anyway leaves",
             )
         path = settings_files(context.environment, memory.layout)["local"]
         for name in ("team.remote", "team.enabled", "team.member"):
             put_setting(path, name, None)
         address = Address.parse(remote) if remote else None
-        if address is not None and address.kind == "hub":
-            drop_token(memory.layout, address)
+        is_dropped = address is not None and address.kind == "hub" and drop_token(memory.layout, address)
         is_on = context.reopened().places.has_team
         if options.json:
             return int(context.print_json({"left": remote, "teamEnabled": is_on}))
         told = f"{context.terminal.bold('Left')} {shown_line(remote)}" if remote else "No team was joined here."
         context.terminal.line(told)
-        if address is not None and address.kind == "hub":
+        if is_dropped:
             context.note("your token is gone from this machine; the hub's admin can end it there, too")
+        elif address is not None and address.kind == "hub":
+            context.note("your token stays on this machine: another project is in that team, too")
         if is_on:
             context.note(
                 "`team.enabled` is on in other settings, which no team turned on: `memdir config list` tells where"
@@ -375,7 +381,9 @@ def _status(options: argparse.Namespace, context: Any, memory: MemDir) -> int:
     terminal.line(f"{team}{where} as {who}, last synced {when}")
     if failure:
         context.note(failure.told(memory.clock()))
-    _tell_keys(context, "waits to be sent", report.waiting)
+    here = [key for key in report.waiting if os.path.lexists(os.path.join(memory.stores.of("team").root, key))]
+    _tell_keys(context, "waits to be sent", here)
+    _tell_keys(context, "waits to be deleted for all", [key for key in report.waiting if key not in here])
     _tell_keys(context, "in conflict", conflicts)
     _tell_left_out(report, context)
     return 0
@@ -439,9 +447,11 @@ def _tell_left_out(report: SyncReport, context: Any) -> None:
         if told[one.told, str(one.reason)] <= MAX_FAULTS:
             why = ". ".join(filter(None, (shown_line(one.told), remedy)))
             context.note(f"{shown_line(one.file)} does not travel: {why}")
-    for (why, _), count in told.items():
+    for (why, reason), count in told.items():
+        alike = [one.file for one in report.left_out.values() if (one.told, str(one.reason)) == (why, reason)]
         if count > MAX_FAULTS:
-            context.note(f"{count - MAX_FAULTS:,} more do not travel: {shown_line(why)}")
+            files = ", ".join(map(shown_line, alike[MAX_FAULTS:MAX_TOLD])) + (", …" if count > MAX_TOLD else "")
+            context.note(f"{count - MAX_FAULTS:,} more do not travel: {shown_line(why)}: {files}")
     if report.proposals:
         context.note(proposals_told(report.proposals))
 
@@ -457,7 +467,12 @@ def _plain_failure(one: Failure | None) -> dict[str, str] | None:
 
 
 def _plain_fault(one: NotShared) -> dict[str, str]:
-    return {"file": one.file, "reason": str(one.reason), "told": one.told, "remedy": one.remedy}
+    return {
+        "file": one.file,
+        "reason": str(one.reason),
+        "told": one.told,
+        "remedy": one.remedy or REMEDIES.get(str(one.reason), ""),
+    }
 
 
 def _tell_files(options: argparse.Namespace, context: Any, files: list[str], verb: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -53,6 +54,9 @@ def guess_address(text: str, kind: str = "") -> Address:
         kind = "git" if os.path.isdir(os.path.join(text, "objects")) else "folder"
     if not kind and text.startswith(("https://", "http://")):
         kind = "git" if text.rstrip("/").endswith(".git") else "hub"
+    if not kind and re.fullmatch(r"[\w.-]+:\d+/?", text):  # a host and a port
+        remedy = f"A hub's address has its scheme: https://{text}, or http://{text} on this machine"
+        raise UsageError(f"{text} is neither a folder nor an address", remedy=remedy)
     if kind == "folder":
         text = os.path.abspath(os.path.expanduser(text))
     return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
@@ -167,8 +171,8 @@ def refuse_login(url: str) -> None:
         )
 
 
-def drop_token(layout: Layout, address: Address) -> None:
-    """Remove the token of a team, unless another project of this home is in it, too."""
+def drop_token(layout: Layout, address: Address) -> bool:
+    """Remove the token of a team, unless another project of this home is in it, too; whether it is gone."""
     try:
         names = os.listdir(layout.projects)
     except OSError:
@@ -178,8 +182,9 @@ def drop_token(layout: Layout, address: Address) -> None:
         told = found.get("team.remote") if isinstance(found, dict) else None
         nested = found.get("team") if isinstance(found, dict) else None
         if str(address) in (told, nested.get("remote") if isinstance(nested, dict) else None):
-            return
+            return False
     delete_file(layout.hub_token(str(address)))
+    return True
 
 
 # Whose memories lie here

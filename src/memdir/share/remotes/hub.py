@@ -169,9 +169,19 @@ class HubRemote(Remote):
         is_whole = expected.revision and len(accepted) == len(delta.versions)
         told: dict[str, str] = {}
         with suppress(RemoteError):  # what was taken is taken
+            if {"cap", "too_large"} & {*refused.values()}:
+                told = self._limits(refused)
             for key in [key for key, reason in refused.items() if reason == "purged"][:MAX_TOLD]:
                 told[key] = self._purged(key, delta.versions[key].digest)
         return PushResult(accepted, refused, f"{since}/{restored}" if is_whole else expected.revision, told)
+
+    def _limits(self, refused: Mapping[str, Reason]) -> dict[str, str]:
+        """The team's limits on the hub, for what is beyond them."""
+        limits = _object(self.me(), "limits")
+        most, one, all_bytes = (_number(limits, name) for name in ("entries", "entryBytes", "teamBytes"))
+        words: dict[Reason, str] = {"cap": f"the team may have {most:,} memories and {all_bytes:,} bytes on the hub"}
+        words["too_large"] = f"a memory may have {one:,} bytes on the hub"
+        return {key: words[reason] for key, reason in refused.items() if reason in words}
 
     def _purged(self, key: str, digest: str) -> str:
         """By whom and when a text was purged for the team, and whose it was, as far as the log tells."""
@@ -263,7 +273,7 @@ class HubRemote(Remote):
     def _failure(self, status: int, answer: Mapping[str, Any]) -> RemoteError:
         told = _object(answer, "error")
         message, remedy = str(told.get("message") or f"status {status}"), str(told.get("remedy") or "")
-        if status in (401, 404):  # the hub tells it to programs
+        if status == 401 or (status == 404 and not remedy):  # the hub tells it to programs
             remedy = f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's"
         kinds: dict[int, RemoteFailure] = {401: "not_allowed", 403: "not_allowed", 404: "not_allowed", 429: "rate"}
         kind = kinds.get(status, "offline" if status in (408, 502, 503, 504) else "broken")
