@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from starlette.requests import Request
@@ -24,6 +25,8 @@ MOST_WITH_CONTENT = 100
 PAGE_BYTES = 4 * 1024 * 1024
 MOST_VERSIONS = 200
 MAX_REASON = 200
+LOG_TIMES = 8  # as many bytes of old texts are kept as a team may have; beyond that the oldest go
+LOG_BYTES = 1024 * 1024  # that a team writes between two looks at that
 _ETAG = re.compile(r'"([0-9a-f]{64})"')
 _CONDITIONS = (b"if-match", b"if-none-match")
 
@@ -41,6 +44,11 @@ _VERSIONS = (
 )
 _VERSION = "select key, op, etag, content from versions where team = ? and rev = ?"
 _REDACT = ERASE_OLD.format("team = ? and rev = ?")
+_TOO_OLD = (
+    "select max(rev) from (select rev, sum(size) over (order by rev desc) as held from versions where team = ?"
+    " and content is not null) as log where held > ? * (select max_bytes from teams where id = ?)"
+)
+_FORGET = ERASE_OLD.format("team = ? and rev <= ? and content is not null")
 _REFUSED = {
     "cap": (409, "the team's memory is full", "Delete entries, or ask for a higher limit"),
     "too-large": (413, "the entry is larger than the team's limit", None),
@@ -54,6 +62,7 @@ class EntryRoutes:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._written_bytes: Counter[str] = Counter()
 
     async def entry(self, request: Request) -> Response:
         if request.method == "PUT":
@@ -102,7 +111,17 @@ class EntryRoutes:
     async def _apply(self, identity: Bearer, changes: list[Change]) -> tuple[int, list[Changed]]:
         revision, done = await self._hub.database.apply(identity.author, changes, self._hub.now)
         self._hub.waiting.wake(identity.team)
+        self._written_bytes[identity.team] += sum(change.size for change in changes)
+        if self._written_bytes[identity.team] > LOG_BYTES:
+            del self._written_bytes[identity.team]
+            await self._forget_oldest(identity.team)
         return revision, done
+
+    async def _forget_oldest(self, team: str) -> None:
+        """The log of versions is bounded by bytes, too: what goes first is what nobody has had for longest."""
+        async with self._hub.database.transaction() as database:
+            ((revision,),) = await database.run(_TOO_OLD, team, LOG_TIMES, team)
+            await database.run(_FORGET, self._hub.now, team, revision or 0)
 
     async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared. That somebody tried is worth knowing; what it was is in nobody's log."""
