@@ -44,11 +44,11 @@ _VERSIONS = (
 )
 _VERSION = "select key, op, etag, content from versions where team = ? and rev = ?"
 _REDACT = ERASE_OLD.format("team = ? and rev = ?")
-_TOO_OLD = (
-    "select max(rev) from (select rev, sum(size) over (order by rev desc) as held from versions where team = ?"
-    " and content is not null) as log where held > ? * (select max_bytes from teams where id = ?)"
+_ERASE_OLDEST = ERASE_OLD.format(  # beyond what the log of a team holds
+    "team = ? and content is not null and rev <= (select max(rev) from (select rev, sum(size) over (order by rev desc)"
+    " as held from versions where team = ? and content is not null) as log"
+    " where held > ? * (select max_bytes from teams where id = ?))"
 )
-_FORGET = ERASE_OLD.format("team = ? and rev <= ? and content is not null")
 _REFUSED = {
     "cap": (409, "the team's memory is full", "Delete entries, or ask for a higher limit"),
     "too-large": (413, "the entry is larger than the team's limit", None),
@@ -114,14 +114,9 @@ class EntryRoutes:
         self._written_bytes[identity.team] += sum(change.size for change in changes)
         if self._written_bytes[identity.team] > LOG_BYTES:
             del self._written_bytes[identity.team]
-            await self._forget_oldest(identity.team)
+            about = identity.team, identity.team, LOG_TIMES, identity.team
+            await self._hub.database.run(_ERASE_OLDEST, self._hub.now, *about)
         return revision, done
-
-    async def _forget_oldest(self, team: str) -> None:
-        """The log of versions is bounded by bytes, too: what goes first is what nobody has had for longest."""
-        async with self._hub.database.transaction() as database:
-            ((revision,),) = await database.run(_TOO_OLD, team, LOG_TIMES, team)
-            await database.run(_FORGET, self._hub.now, team, revision or 0)
 
     async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared. That somebody tried is worth knowing; what it was is in nobody's log."""

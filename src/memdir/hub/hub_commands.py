@@ -112,13 +112,6 @@ class HubServe:
         return 0
 
 
-def _action(text: str) -> str:
-    if text not in TAKES:
-        told = f"invalid choice: {text!r}: there are `hub serve`, `hub work`, and `hub admin` with {', '.join(TAKES)}"
-        raise argparse.ArgumentTypeError(told)
-    return text
-
-
 def _up_to(most: int) -> Callable[[str], int]:
     """What reads a whole number of an option."""
 
@@ -163,7 +156,7 @@ class HubAdmin:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         told = f"(default: teams) {', '.join(TAKES)}"
-        parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", type=_action, help=told)
+        parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", help=told)
         told = "what the action takes: add-team, members and tokens TEAM; add-member, role, token, purge, remove-member"
         parser.add_argument(
             "words", nargs="*", metavar="NAME", help=f"{told} and revoke TEAM MEMBER; revoke ID; backup FILE"
@@ -208,7 +201,10 @@ class HubAdmin:
     @staticmethod
     def _read(options: argparse.Namespace) -> None:
         """The names that an action takes, as options."""
-        action, wanted = options.action, TAKES[options.action]
+        action, wanted = options.action, TAKES.get(options.action)
+        if wanted is None:
+            told = f"there are `hub serve`, `hub work`, and `hub admin` with {', '.join(TAKES)}"
+            raise UsageError(f"{action!r} is none of them: {told}")
         if action == "revoke" and len(options.words) == 2:
             wanted = ("team", "member")
         if len(options.words) != len(wanted):
