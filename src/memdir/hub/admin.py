@@ -231,7 +231,10 @@ async def _restored(step: AdminStep) -> Told:
         await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     ends, names = told_time(last), ("team", "member", "role")
     active = [dict(zip(names, row, strict=True)) for row in await step.held.run(_ACTIVE)]
-    lines = [f"{counted(len(teams), 'team')}: each machine gives again what it saw after the backup", _BACK.format(ends)]
+    lines = [
+        f"{counted(len(teams), 'team')}: each machine gives again what it saw after the backup",
+        _BACK.format(ends),
+    ]
     lines += [f"  {one['team']}: {one['member']}, {one['role']}" for one in active]
     return {"teams": len(teams), "backupEnds": ends, "active": active}, lines
 
