@@ -365,7 +365,7 @@ def test_commands_that_tell_about_the_state_work_while_memory_is_off(
     settings.write_text('{"memoryEnabled": false}')
     refused = memdir("list")
     assert "in the project settings" in refused.err and str(settings) in refused.err
-    assert '"memoryEnabled": true in' in refused.err
+    assert "memdir config set memoryEnabled true --layer local" in refused.err
     assert memdir("path").out.strip() == str(folder)
     assert "remember train" in memdir("log").out
     assert any("memory is off" in finding["message"] for finding in found(memdir)["settings"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memdir import open_memory
-from memdir.agent import Allow, Consent, Deny, Permission, allowed_beforehand
+from memdir.agent import Allow, Consent, Deny, Permission, allowed_beforehand, diff_of
 from memdir.agent.bash import why_no_bash
 from memdir.chat.host import ChatHost
+from memdir.guard.permissions import AllowedCommands
 from memdir.transcript import ToolUse
 from tests.chat.hosts import Person, host_of
 
@@ -295,3 +297,29 @@ def test_with_no_learning_memories_are_read_and_not_written(project: Path) -> No
     assert isinstance(judged(host, "Read", file_path=place), Allow)
     refused = judged(host, "Write", file_path=place, content="x")
     assert isinstance(refused, Deny) and "nothing is kept" in refused.reason and person.asked == []
+
+
+@pytest.mark.parametrize(
+    "command", ["cat $'{}'", "cat $'..'$'/outside.txt'", "cat pw[[:alnum:]]", "cat p[^x]d", 'cat $"{}"']
+)
+async def test_what_only_a_shell_can_read_is_asked_about(project: Path, command: str) -> None:
+    """A name outside the project that is hidden in its quotes or its patterns; a repository brings links."""
+    outside = project.parent / "outside.txt"
+    outside.write_text("secret\n")
+    (project / "pwd").symlink_to(outside)
+    memory = open_memory(project, flags={"model.provider": "builtin"})
+    host = ChatHost(memory)
+    async with host:
+        assert isinstance(await host.gate(ToolUse("t", "Bash", {"command": command.format(outside)})), Deny)
+
+
+def test_a_diff_shows_what_other_signs_than_line_ends_do() -> None:
+    assert diff_of("run.sh", b"# never:\x0brm -rf build\n", b"# never:\nrm -rf build\n")
+    assert diff_of("a.txt", b"one\r\n", b"one\n")
+
+
+def test_what_is_allowed_at_the_same_moment_is_all_kept(tmp_path: Path) -> None:
+    allowed = AllowedCommands(str(tmp_path / "allowed.json"))
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(allowed.add, [f"make {number}" for number in range(8)]))
+    assert all(f"make {number}" in allowed for number in range(8))

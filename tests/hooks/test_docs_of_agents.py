@@ -55,6 +55,7 @@ def worktree(project: Path, tmp_path: Path, git: Callable[..., str]) -> Path:
 
 
 @pytest.mark.parametrize("host", ["claude", "codex"])
+@pytest.mark.slow("codex")
 def test_what_an_attached_agent_read_is_kept_up_to_date_behind_it(
     host: str, make_agent: MakeAgent, layout: Layout, project: Path, memdir: Callable[..., Ran]
 ) -> None:

@@ -156,6 +156,7 @@ def unreadable(agent: Agent) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("agent", HOSTS, indirect=True)
+@pytest.mark.slow("codex", "gemini", "qwen")
 def test_what_cannot_be_read_now_is_not_taken_for_learned_and_keeps_nobody_waiting(
     agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent
 ) -> None:
@@ -635,6 +636,7 @@ def test_a_thousand_saved_memories_are_told_and_not_kept_for_ever(agent: Agent, 
 
 @pytest.mark.parametrize("where", ["below", "worktree"])
 @pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.slow("codex", "gemini", "qwen")
 def test_every_session_that_taught_something_is_listed_searched_named_and_purged(
     host: str, where: str, make_agent: MakeAgent, layout: Layout, memories: Memories, memdir: Callable[..., Ran]
 ) -> None:

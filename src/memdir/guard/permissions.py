@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import Allow, Deny, ToolContext, change_of, surely_reads
 from memdir.disk.atomic import keep_bytes
+from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_inside
@@ -43,7 +44,11 @@ _FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow
 _FOLLOWING |= dict.fromkeys(("grep", "egrep", "fgrep"), "-[^-]*R|--der") | dict.fromkeys(("rg", "fd"), "-[^-]*L|--fol")
 _FOLLOWING |= {"du": "-[^-]*[LDH]|--der"}
 # What lies in these is obeyed or remembered unasked, by git, memdir or a coding agent: no edit of the project's own.
-_APART = (".git", ".memdir", ".claude")
+_APART = {".git", ".memdir", ".claude", ".codex", ".gemini", ".qwen", ".opencode", ".cursor", ".github", ".vscode"}
+_APART |= {"agents.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", ".mcp.json", ".envrc", ".husky"}
+_APART |= {".gitattributes", ".gitmodules"}
+# What a shell reads otherwise than it is read here: quotes that hide letters, patterns that only it knows.
+_ONLY_A_SHELL_READS = re.compile(r"\$['\"]|\[\^|\[[^\]]*\[[:.=]|[?*+@!]\(")
 READING = ("Read", "Grep", "Glob")
 WRITING = ("Write", "Edit")
 DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
@@ -80,8 +85,11 @@ class AllowedCommands:
         return command in self._commands()
 
     def add(self, command: str) -> None:
-        if self.path and command not in self:
-            keep_bytes(self.path, f"{encode({'commands': [*self._commands(), command]})}\n".encode())
+        if not self.path:
+            return
+        with locked(f"{self.path}.lock"):
+            if command not in self:
+                keep_bytes(self.path, f"{encode({'commands': [*self._commands(), command]})}\n".encode())
 
     def _commands(self) -> list[str]:
         found = decode(read_if_plain(self.path, MAX_ALLOWED_BYTES) or b"") if self.path else None
@@ -212,8 +220,9 @@ class Permissions:
         if change.fault:  # and never an unasked yes: what is at fault now may be none when the tool runs
             return Deny(change.fault)
         if not _is_below(path, self._root):
-            detail = diff_of(path, change.before, change.after)
-            return Permission(call, f"{call.name} outside the project: {path}", detail, ("once", "no"))
+            real = os.path.realpath(path)  # a repository brings links
+            detail = diff_of(real, change.before, change.after)
+            return Permission(call, f"{call.name} outside the project: {real}", detail, ("once", "no"))
         shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
         is_apart = any(part.casefold() in _APART for part in shown.split(os.sep))
         if "edits" in self.allowed and not is_apart:
@@ -232,6 +241,8 @@ class Permissions:
 
     def _stays_inside(self, command: str) -> bool:
         """Whether no word of a command that only reads names a place outside the project."""
+        if _ONLY_A_SHELL_READS.search(command):
+            return False
         try:
             words = shlex.split(command)
         except ValueError:
@@ -323,7 +334,8 @@ def allowed_beforehand(words: Sequence[str]) -> set[str]:
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
     """A change as a unified diff, cut where it is longer than anybody reads."""
     name = one_line(name)
-    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
+    texts = ((data or b"").decode("utf-8", "replace") for data in (before, after))
+    old, new = (text.removesuffix("\n").split("\n") if text else [] for text in texts)  # no other sign ends a line
     lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
     more = len(lines) - MAX_DIFF_LINES
     return "\n".join([*lines[:MAX_DIFF_LINES], *([f"… {more} more lines"] if more > 0 else ())])

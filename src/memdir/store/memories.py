@@ -161,7 +161,7 @@ def no_such_memory(store: MemoryStore, wanted: str, names: Mapping[str, str]) ->
     near = [set(get_close_matches(word, every, cutoff=CLOSE)) for word in split_words(wanted.removesuffix(".md"))]
     meant = sorted(key for key, words in told.items() if near and all(words & one for one in near))[:3]
     remedy = f"Did you mean {' or '.join(meant)}? " if meant else ""
-    remedy += "`memdir list --scope all` shows what there is"
+    remedy += "`memdir list --scope all`, or `memory.list()`, shows what there is"
     return MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy=remedy)
 
 

@@ -19,7 +19,7 @@ from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
 from memdir.text.speakers import own_words
 
-KEEP = 0.8  # how likely a clause must be something to keep
+KEEP = 0.77  # how likely a clause must be something to keep
 KEEP_ALONE = 0.6  # the same where nothing else is said: nobody types a mere aside
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
@@ -99,7 +99,9 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         is_asked_for = is_asked_for and not is_errand(Scored(seen, odds)) and not around & NOT_TOLD
         is_told = is_asked_for or _is_told(seen, in_jest=bool(jest))
         is_told = is_told or (is_meant and corrected(text, turn.language, known) is not None)
-        is_kept = is_told or (least < 1 and not is_head and _alone(seen, judge) >= least)
+        follows = turn.seen[at + 1].clause.text if at + 1 < len(turn.seen) else POINT
+        is_list = is_head and follows.startswith(POINT)  # else what follows is the reason of it
+        is_kept = is_told or (least < 1 and not is_list and _alone(seen, judge) >= least)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
         )
