@@ -60,6 +60,7 @@ async def no_pause(seconds: float) -> None:
     del seconds
 
 
+@pytest.mark.slow("openai-chat", "openai-responses")
 def test_the_loop_goes_on_through_a_very_bad_day(tmp_path: Path, provider: Provider) -> None:
     """Every fault that passes stands before a turn, and every turn asks for something out of form or out of size."""
     (tmp_path / "a.md").write_text("needle\n", encoding="utf-8")

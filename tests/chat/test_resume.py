@@ -32,6 +32,7 @@ TURN = (
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
+@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Provider, project: Path) -> None:
     """A kill leaves the records up to some point, and maybe half of the next: all of them are tried."""
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.faults
 
 
 @pytest.mark.usefixtures("strace")
+@pytest.mark.slow("pack", "overwrite", "many", "index", "first", "recover_edited", "import", "commit")
 @pytest.mark.parametrize("scenario", SCENARIOS, indirect=True)
 def test_no_power_cut_loses_anything(
     scenario: Scenario, thorough: bool, tmp_path: Path, count: Callable[[str, int], None]

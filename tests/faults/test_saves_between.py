@@ -85,6 +85,7 @@ SAVES = (renamed, in_place, half_now_half_later, opened_now_written_later)
 
 
 @pytest.mark.parametrize(("scenario", "name", "mark"), CASES, indirect=["scenario"])
+@pytest.mark.slow
 def test_a_save_at_any_moment_is_kept(
     scenario: Scenario, name: str, mark: str, thorough: bool, count: Callable[[str, int], None]
 ) -> None:

@@ -319,6 +319,7 @@ async def dream_of(claim: str, layout: Layout, project: Path) -> None:
 @pytest.mark.parametrize(
     ("host", "way"), [*(("claude", way) for way in WAYS), *((host, WAYS[0]) for host in HOSTS[1:])]
 )
+@pytest.mark.slow("codex", "gemini", "qwen")
 async def test_what_is_said_while_memory_is_off_is_never_learned_nor_dreamt_and_nothing_else_is_lost(
     make_agent: MakeAgent, layout: Layout, project: Path, host: str, way: str
 ) -> None:
@@ -445,6 +446,7 @@ def test_a_worker_that_cannot_learn_from_what_waits_ends(
 
 
 @pytest.mark.parametrize("how", ["deleted", "link", "pipe", "garbled"])
+@pytest.mark.slow("link", "pipe", "garbled")
 def test_a_session_whose_note_is_damaged_is_noted_again(
     agent: Agent, layout: Layout, memories: Memories, how: str
 ) -> None:
