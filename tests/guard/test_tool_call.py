@@ -300,7 +300,6 @@ def test_what_is_no_guard_is_refused_with_the_form(text: str) -> None:
     assert refused.value.remedy
 
 
-@pytest.mark.slow
 def test_no_pattern_and_no_text_make_a_call_wait() -> None:
     """Linear: a hundred times what is usual takes no more than a moment, whatever stands in it."""
     stars = "*".join("a" * (MAX_PATTERN // 2))

@@ -9,7 +9,6 @@ from memdir.text.lookalikes import HOST_TAGS
 from tests.security.tags import BY_HAND, reads_as_tag, spellings
 
 
-@pytest.mark.slow
 def test_no_generated_spelling_of_our_own_tag_passes() -> None:
     tried = list(spellings())
     assert len(tried) > 5_000

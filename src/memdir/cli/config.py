@@ -68,7 +68,7 @@ class ListSettings:
         terminal.table(rows, headers=("setting", "value", "from", "what it does"), styles=("bold", "cyan", "", "dim"))
         terminal.line()
         for layer, path in files.items():  # whole: somebody may take it as it is
-            terminal.verbatim(f"{terminal.bold(layer.ljust(8))} {clean(path)}")
+            terminal.line(f"{terminal.bold(layer.ljust(8))} {clean(path)}")
         for refusal in settings.refused:
             what = f"{refusal.name or 'the whole file'} from the {refusal.layer} layer ({refusal.path})"
             terminal.line(terminal.style(clean(f"refused: {what}: {refusal.reason}"), "yellow"))

@@ -196,7 +196,7 @@ class MagicDocs:
                     raise
 
     async def _drafted(self, doc: MagicDoc, said: SaidForDoc) -> tuple[bytes, ForkReport]:
-        file = _DocDraft(doc.path, draft=doc.text, complete=lambda data: self._completed(doc, data, said.new))
+        file = _DocDraft(doc.path, draft=doc.text, complete=lambda data: self._completed(doc, data, said))
         tools = tuple(tool for tool in memory_tools() if tool.spec.name in WRITING | {"Read"})
         box = Toolbox(tools, ToolContext(self.shelf.tree, file))
         hands = ForkTools(self.model, box, SingleFileGate(doc.path, self.shelf.tree))
@@ -206,16 +206,16 @@ class MagicDocs:
         report = await run_fork(parent, job, hands, abort=self._abort, on_progress=self.progress.saw)
         return file.draft or doc.text, report
 
-    def _completed(self, doc: MagicDoc, data: bytes, said: Sequence[Message]) -> bytes:
+    def _completed(self, doc: MagicDoc, data: bytes, said: SaidForDoc) -> bytes:
         """A draft as it may be kept: an assistant that quotes a memory about the person is no reason to publish it."""
         after = doc.completed(data)
         known = set(doc.text.decode("utf-8").splitlines())
         lines = [line for line in after.decode("utf-8").splitlines() if line not in known]
         if any(printable(line) != line for line in lines):
             raise BadMemoryFile("it holds signs that nobody sees", remedy="Write plain Markdown")
-        _refuse_untouched(doc, after, said)
+        _refuse_untouched(doc, after, (*said.earlier, *said.new))
         new = [terms_in(line) for line in lines]
-        own = terms_in(" ".join(without_host(one.text) for one in said if is_asked(one)))
+        own = terms_in(" ".join(without_host(one.text) for one in said.new if is_asked(one)))
         for told in self._private() if new else ():
             if _is_in(told, *new) and not _is_in(told, own):
                 raise BadMemoryFile(
