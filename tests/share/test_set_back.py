@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_what_a_hub_has_lost_is_given_again_and_not_deleted(backed: Backed, tmp_
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY), c=memory_text("c", BODY))
     forget(ann, "c.md")
     ann.sync()
-    with sqlite3.connect(backed.file) as database:
+    with closing(sqlite3.connect(backed.file, isolation_level=None)) as database:
         database.execute("delete from entries where key = 'a.md'")
     known = KnownTeam.load(bob.store.place, bob.where)
     known.revision = ""  # as when a text had to be asked for again

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
@@ -68,11 +68,13 @@ class SqliteDatabase:
     async def connect(self) -> None:
         make_folder(os.path.dirname(self.path))
         try:
-            with _for_us_alone():
+            with _for_us_alone(), ExitStack() as until_ready:
                 self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+                until_ready.callback(self._connection.close)  # one that is of a newer version, or damaged, is let go
                 self._connection.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
                 self._connection.execute("pragma journal_mode = wal")
                 self._migrate(self._connection)
+                until_ready.pop_all()
         except sqlite3.DatabaseError as error:
             told = f"the hub's database {self.path} cannot be opened: {error}"
             raise MemdirError(told, remedy="Name another with --database, or bring back a backup") from None

@@ -284,14 +284,12 @@ class MagicDocs:
 def _refuse_untouched(doc: MagicDoc, after: bytes, said: Sequence[Message]) -> None:
     """A line goes when the new text has its words too, or when the conversation speaks of what it says."""
     text = after.decode("utf-8")
-    kept, told, heard = frozenset(text.splitlines()), terms_in(text), terms_in(" ".join(one.text for one in said))
+    kept, here, heard = frozenset(text.splitlines()), terms_in(text), terms_in(" ".join(one.text for one in said))
     for line in doc.text.decode("utf-8").splitlines():
         terms = terms_in(line)
-        if line not in kept and not terms <= told and not terms & heard:
-            raise BadMemoryFile(
-                f"“{line.strip()}” is gone, and nobody spoke of it",
-                remedy="Change what the conversation touches, no more",
-            )
+        if line not in kept and not terms <= here and not terms & heard:
+            told = f"“{line.strip()}” is gone, and nobody spoke of it"
+            raise BadMemoryFile(told, remedy="Change what the conversation touches, no more")
 
 
 def _is_in(told: frozenset[str], *lines: frozenset[str]) -> bool:
