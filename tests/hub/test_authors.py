@@ -68,6 +68,52 @@ def test_nobody_gives_words_to_another(team: Client, join: Join) -> None:
     assert purge(team, bob, derived=True)["removed"] == ["his.md"]
 
 
+def lose(hub: HubServer, team: Client, *members: Client) -> None:
+    """As after a restore: the backup knows neither the texts nor these members."""
+    for table in ("entries", "versions"):
+        hub.rows(f"delete from {table} where team = ?", team.team)
+    for member in members:
+        hub.rows("delete from members where team = ? and id = ?", team.team, member.member)
+
+
+def test_what_a_hub_has_lost_and_another_gives_back_is_its_authors(hub: HubServer, team: Client, join: Join) -> None:
+    bob, cat, dan = join("bob"), join("cat"), join("dan")
+    bob.put("export.md", EXPORT)
+    dan.put("vpn.md", VPN)
+    seen = {one["key"]: one for one in cat.manifest(more="&content=1")["entries"]}
+    lose(hub, team, dan)
+    given = [
+        {"op": "put", "key": key, "ifMatch": None, "content": one["content"], "author": one["by"]["name"]}
+        | {"seal": one["seal"]}
+        for key, one in seen.items()
+    ]
+    assert [one["status"] for one in cat.batch(*given)["results"]] == [201, 201]
+    assert whose(team) == {"export.md": "bob", "vpn.md": "dan"}
+    (left,) = [one for one in team.ask("GET", "members").body["members"] if one["name"] == "dan"]
+    assert not left["active"] and join("dan").member == left["id"], "whom the backup did not know is let in by nobody"
+    assert purge(team, cat, derived=True)["removed"] == []
+    assert purge(team, bob)["removed"] == ["export.md"]
+
+
+def test_no_seal_gives_words_to_another(hub: HubServer, team: Client, join: Join) -> None:
+    bob, cat, other = join("bob"), join("cat"), hub.team(f"beside {team.team}")
+    bob.put("his.md", VPN)
+    hub.member(other, "bob").put("his.md", EXPORT)
+    (his,), (elsewhere,) = (one.manifest(more="&content=1")["entries"] for one in (team, other))
+    forged = (
+        {"author": "bob", "seal": his["seal"]},  # of another text
+        {"author": "bob", "seal": elsewhere["seal"]},  # of this text, by a member of that name in another team
+        {"author": "bob", "seal": "0" * 64},
+        {"author": "bob", "seal": "\u00e9" * 64},
+        {"author": "bob", "seal": None},
+        {"author": 1, "seal": his["seal"]},
+    )
+    for number, told in enumerate(forged):
+        text = EXPORT if number == 1 else f"{EXPORT} {number}"
+        cat.batch({"op": "put", "key": f"hers{number}.md", "ifMatch": None, "content": text, **told})
+    assert whose(team) == {"his.md": "bob"} | {f"hers{number}.md": "cat" for number in range(len(forged))}
+
+
 def test_a_sentence_that_somebody_took_over_is_found_by_the_purge(hub: HubServer, team: Client, join: Join) -> None:
     bob, cat = join("bob"), join("cat")
     bob.put("x.conflict-1.md", f"---\nconflict-with: x.md\n---\n\n{EXPORT}\n")

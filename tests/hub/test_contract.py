@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from memdir.hub.app import HubApp
-from memdir.hub.hub_database import open_database
+from memdir.hub.hub_database import SQL, open_database
 from memdir.hub.hub_state import Hub
 from tests.hub.servers import Answer, Client, HubServer
 
@@ -112,3 +112,14 @@ def test_every_path_answers_as_the_contract_says(hub: HubServer, team: Client, j
 def test_what_a_path_does_not_offer_is_named(team: Client, method: str) -> None:
     refused = team.ask(method, "/health")
     assert (refused.status, refused.kind, refused.headers["allow"]) == (405, "method", "GET, HEAD")
+
+
+def test_every_statement_is_asked_and_tells_whose_team_it_is_about() -> None:
+    """No team sees another's: whatever reads or changes what a team has names the team."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in Path("src/memdir/hub").glob("*.py"))
+    assert [name for name in SQL if f'"{name}"' not in source] == []
+    of_teams = re.compile(r"\b(?:from|join|update|into) (?:entries|versions|proposals|members|actions)\b")
+    named = re.compile(r"\bteam = (?:\?|asked\.\w+)|\binto \w+ \(team\b")
+    of_all = {"last_change", "members_active", "versions_pruned", "teams_changed"}  # on the server itself
+    of_all |= {"token_found"}  # which tells the team
+    assert {name for name, text in SQL.items() if of_teams.search(text) and not named.search(text)} == of_all

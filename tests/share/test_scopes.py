@@ -114,6 +114,14 @@ def test_what_says_one_plain_type_or_none_may_lie_with_the_team(line: str) -> No
     assert why_private(f"{head}type: user\n".encode()) == "" == why_private(b"type: user\n")
 
 
+@pytest.mark.parametrize(
+    "before", ["\u200b\n---", "\ufeff ---", "---\nx: y\n\u2010--", "---\nx: y\n---x", "---\r", "---\nü: y"]
+)
+@pytest.mark.parametrize("after", ["\n---\n\nText.\n", "\r\n---\r\n\r\nText.", "\r---\rText.", "\n---", ""])
+def test_a_type_is_found_wherever_a_header_may_begin_and_end(before: str, after: str) -> None:
+    assert "always private" in why_private(f"{before}\ntype: user{after}".encode())
+
+
 @pytest.mark.parametrize("line", [*ABOUT_ME, *DOUBTFUL])
 def test_what_is_about_a_person_never_lies_with_the_team(project: Path, line: str) -> None:
     memory = opened(project)

@@ -72,6 +72,29 @@ def test_what_was_written_after_the_backup_is_given_again(backed: Backed, tmp_pa
     place.admin.connection.close()
 
 
+def test_what_is_given_again_stays_its_authors(backed: Backed, tmp_path: Path) -> None:
+    """Whoever gives it first, under whatever name, and also if the backup knows nothing of whoever wrote it (L2)."""
+    place = HubPlace(backed.hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    shared(ann, bob, a=memory_text("a", BODY))
+    backed.back_up()
+    cleo = member(place, "cleo", tmp_path, time.time)
+    edit(bob, "a.md", "First line", "Bob's words")
+    bob.put("new.md", memory_text("new", "What Bob knows."))
+    bob.sync()
+    cleo.put("late.md", memory_text("late", "What Cleo knows."))
+    in_step(cleo, ann, bob)
+    backed.set_back()
+    (ann.root / "new.md").rename(ann.root / "renamed.md")
+    ann.sync()
+    told = place.admin.manifest()["entries"]
+    assert {one["key"]: one["by"]["name"] for one in told} == {"a.md": "bob", "renamed.md": "bob", "late.md": "cleo"}
+    assert backed.hub.admin("purge", place.admin.team, "bob")["removed"] == ["a.md", "renamed.md"]
+    ann.sync()
+    assert list(ann.files()) == ["late.md"]
+    place.admin.connection.close()
+
+
 def test_what_a_hub_has_lost_is_given_again_and_not_deleted(backed: Backed, tmp_path: Path) -> None:
     """It tells neither the entry nor that it was deleted: nobody has deleted it."""
     place = HubPlace(backed.hub)

@@ -14,7 +14,7 @@ from memdir.errors import UsageError
 from memdir.hub import people
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token
 from memdir.hub.hub_commands import ERASING, TAKES
-from memdir.hub.hub_database import Author, HubDatabase, Row, Transaction
+from memdir.hub.hub_database import SQL, Author, HubDatabase, Row, Transaction
 from memdir.hub.reply import told_time
 from memdir.hub.sqlite_database import SqliteDatabase
 from memdir.share.remote import TeamCaps
@@ -23,25 +23,9 @@ from memdir.text.words import counted
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded
 
-_TEAM = "select id from teams where id = ? or name = ?"
-_TEAMS = "select id, name, revision, live_entries, live_bytes from teams order by name"
-_MEMBER = "select id, name, role from members where team = ? and (id = ? or name = ?)"
 _NOBODY = "Nobody is in it yet"
-_PRUNE = people.ERASE_OLD.format("content is not null and changed < ?")
 
 RAISED_BY = 1_000_000  # more than any team changes between a backup and its restore
-_RESTORED = (
-    "update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?"
-    " returning id"
-)
-_LAST = (
-    "select max(at) from (select max(at) as at from actions where action <> 'restored' union all"
-    " select max(changed) from versions) as both_logs"
-)
-_ACTIVE = (
-    "select t.name, m.name, m.role from members m join teams t on t.id = m.team where m.active = 1"
-    " order by t.name, m.name"
-)
 _BACK = (
     "BEFORE YOU START THE HUB: the backup ends at {} and knows of nothing that ended since. Whoever was removed and"
     " every token that was revoked after that works again, and what was purged is back. Repeat every `remove-member`,"
@@ -91,11 +75,11 @@ async def _step(held: Transaction, options: argparse.Namespace, now: int) -> Adm
     """The team and the member that somebody named, where they have to be there already."""
     step = AdminStep(held, options, now)
     if hasattr(options, "team") and options.action != "add-team":
-        rows = await held.run(_TEAM, options.team, options.team)
+        rows = await held.run(SQL["team_named"], options.team, options.team)
         (team,) = _first(rows, f"team {options.team!r}", "teams")
         step = replace(step, team=team)
     if hasattr(options, "member") and options.action != "add-member":
-        rows = await held.run(_MEMBER, step.team, options.member, options.member)
+        rows = await held.run(SQL["member_named"], step.team, options.member, options.member)
         member, name, role = _first(rows, f"member {options.member!r}", "members TEAM")
         step = replace(step, member=member, name=name, role=role)
     return step
@@ -108,7 +92,7 @@ def _first(rows: list[Row], what: str, lists: str) -> Row:
 
 
 async def _teams(step: AdminStep) -> Told:
-    rows = await step.held.run(_TEAMS)
+    rows = await step.held.run(SQL["teams"])
     names = ("id", "name", "revision", "entries", "bytes")
     lines = [
         f"{row[1]}  {row[0]}  {counted(row[3], 'entry', 'entries')}, {counted(row[4], 'byte')}, revision {row[2]}"
@@ -147,14 +131,14 @@ async def _token(step: AdminStep) -> Told:
 
 
 async def _members(step: AdminStep) -> Told:
-    rows = await step.held.run(people.MEMBERS, step.team)
+    rows = await step.held.run(SQL["members"], step.team)
     lines = [f"{name}  {member}  {role}{'' if active else ', left'}" for member, name, role, active in rows]
     return {"members": [*map(people.told_member, rows)]}, lines or [_NOBODY]
 
 
 async def _tokens(step: AdminStep) -> Told:
     told, lines = [], []
-    rows = await step.held.run(people.TOKENS, step.team, "", 1)
+    rows = await step.held.run(SQL["tokens"], step.team, "", 1)
     for token, _, name, _, scopes, *times, revoked in sorted(rows, key=itemgetter(2)):
         made, ends, used = map(told_time, times)
         has_ended = "revoked" if revoked is not None else "expired" if (times[1] or step.now + 1) <= step.now else None
@@ -199,11 +183,11 @@ async def _revoke(step: AdminStep) -> Told:
     """One token by its id, or all of one member."""
     if not step.member:
         token = step.options.token
-        if await step.held.run("select 1 from tokens where id = ? and revoked is not null", token):
+        if await step.held.run(SQL["token_has_ended"], token):
             raise UsageError(f"{token} has ended already")
         await people.revoke_token(step.held, step.by, token, step.now)
         return {"revoked": token}, [f"{token} has ended"]
-    rows = await step.held.run(people.TOKENS, step.team, step.member, 0)
+    rows = await step.held.run(SQL["tokens"], step.team, step.member, 0)
     ended = [token for token, *_, revoked in rows if revoked is None]
     for token in ended:
         await people.revoke_token(step.held, step.by, token, step.now)
@@ -218,19 +202,19 @@ async def _metrics(step: AdminStep) -> Told:
 
 
 async def _prune(step: AdminStep) -> Told:
-    rows = await step.held.run(_PRUNE, step.now, step.now - step.options.days * people.DAY)
+    rows = await step.held.run(SQL["versions_pruned"], step.now, step.now - step.options.days * people.DAY)
     return {"erased": len(rows)}, [f"The texts of {len(rows)} old versions are erased"]
 
 
 async def _restored(step: AdminStep) -> Told:
     """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
     the last one that the backup has. Said twice in a row, it is done once."""
-    ((last,),) = await step.held.run(_LAST)
-    teams = await step.held.run(_RESTORED, RAISED_BY, RAISED_BY)
+    ((last,),) = await step.held.run(SQL["last_change"])
+    teams = await step.held.run(SQL["teams_restored"], RAISED_BY, RAISED_BY)
     for (team,) in teams:
         await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     ends, names = told_time(last), ("team", "member", "role")
-    active = [dict(zip(names, row, strict=True)) for row in await step.held.run(_ACTIVE)]
+    active = [dict(zip(names, row, strict=True)) for row in await step.held.run(SQL["members_active"])]
     lines = [
         f"{counted(len(teams), 'team')}: each machine gives again what it saw after the backup",
         _BACK.format(ends),
@@ -246,7 +230,7 @@ def _backup(database: HubDatabase, path: str) -> Told:
         raise UsageError(f"{path} is there already", remedy="Name another file")
     try:
         database.back_up(path)
-    except sqlite3.Error as error:
+    except (OSError, sqlite3.Error) as error:
         raise UsageError(f"{path} cannot be written: {error}", remedy="Name a file in a folder that is there") from None
     return {"file": path}, [f"Copied to {path}"]
 

@@ -16,10 +16,9 @@ from starlette.types import Receive, Scope, Send
 
 from memdir.errors import MemdirError
 from memdir.hub.entry_routes import EntryRoutes
-from memdir.hub.hub_database import DatabaseBusy
+from memdir.hub.hub_database import SQL, DatabaseBusy
 from memdir.hub.hub_state import Hub
 from memdir.hub.job_routes import JobRoutes
-from memdir.hub.jobs import OPEN
 from memdir.hub.people_routes import PeopleRoutes
 from memdir.hub.reply import HttpReply, HubRefusal, answer, not_found
 
@@ -146,7 +145,7 @@ class HubApp:
 
     async def metrics(self, request: Request) -> Response:
         await self._hub.identify(request, "metrics")
-        ((count, created),) = await self._hub.database.run(OPEN)
+        ((count, created),) = await self._hub.database.run(SQL["jobs_open"])
         age = 0.0 if created is None else max(0.0, (self._hub.now - created) / 1000)
         figures: dict[str, Any] = {"waiting_clients": self._hub.waiting.count, "jobs_open": count}
         figures |= {"oldest_job_seconds": age, **self._hub.database.figures()}

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memdir.hub.hub_database import Author, HubDatabase, Transaction
+from memdir.hub.hub_database import SQL, Author, HubDatabase, Transaction
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
 PREFIX = "mdh_"  # by which scanners know one
@@ -19,13 +19,6 @@ USED_MILLISECONDS = 600_000  # so exactly is known when a token was last used
 SCOPES = ("read", "write", "admin")
 _ID = re.compile(r"[a-z]_[0-9a-f]{12}")
 OF_ROLE = {"reader": SCOPES[:1], "writer": SCOPES[:2], "admin": SCOPES}
-
-_FIND = (
-    "select t.id, t.team, t.member, t.scopes, t.expires, t.used, m.role, m.name, m.active from tokens t"
-    " left join members m on m.team = t.team and m.id = t.member where t.hash = ? and t.revoked is null"
-)
-_USED = "update tokens set used = ? where id = ?"
-_KEEP = "insert into tokens (id, hash, team, member, label, scopes, created, expires) values (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +78,8 @@ def hashed(token: str) -> str:
 async def make_token(database: Transaction, new: NewToken, now: int) -> tuple[str, str]:
     """Its id and the token itself, which is told this once."""
     value, token = PREFIX + secrets.token_urlsafe(32), random_name("k")
-    scopes = " ".join(new.scopes)
-    await database.run(_KEEP, token, hashed(value), new.team, new.member, new.label, scopes, now, new.expires)
+    given = (new.team, new.member, new.label, " ".join(new.scopes), now, new.expires)
+    await database.run(SQL["token_made"], token, hashed(value), *given)
     return token, value
 
 
@@ -133,7 +126,7 @@ class Identities:
         return identity
 
     async def _found(self, token: str, now: int) -> Bearer:
-        rows = await self._database.run(_FIND, hashed(token))
+        rows = await self._database.run(SQL["token_found"], hashed(token))
         if not rows:
             raise unknown_token()
         name, team, member, scopes, expires, used, role, called, active = rows[0]
@@ -143,5 +136,5 @@ class Identities:
         if not active:
             raise unknown_token()
         if (used or 0) < now - USED_MILLISECONDS and (expires or now + 1) > now:
-            await self._database.mark(_USED, now, name)
+            await self._database.mark(SQL["token_used"], now, name)
         return Bearer(name, team, member, called, role, given & frozenset(OF_ROLE[role]), expires)

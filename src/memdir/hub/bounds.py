@@ -16,9 +16,9 @@ from starlette.requests import Request
 from memdir.disk.safe_path import check_key
 from memdir.errors import PathEscape
 from memdir.hub.reply import HubRefusal, bad_request, not_found
+from memdir.share.judge import judge
+from memdir.share.remote import TeamCaps
 from memdir.store.secrets import redact
-from memdir.store.secrets.refuse import harmless_name, secrets_in
-from memdir.store.shared import STAYS_PRIVATE, why_private
 
 MAX_ENTRY_BYTES = 64 * 1024  # a memory is a page; the team's own limit may be lower
 MAX_BATCH = 100  # what one transaction holds without making others wait
@@ -84,7 +84,8 @@ async def read_json(request: Request, max_bytes: int = MAX_SMALL_BYTES, *, empty
     """The body as an object of JSON; `empty` stands for one that says nothing."""
     try:
         text = (await read_body(request, max_bytes) or empty).decode("utf-8", "surrogatepass")
-        if next(islice(_TOKEN.finditer(text), MOST_TOKENS, None), None):  # counted first: to read it holds everybody up
+        signs = sum(map(text.count, '[{,"'))  # counted first, as to read it holds everybody up; most have few
+        if signs > MOST_TOKENS and next(islice(_TOKEN.finditer(text), MOST_TOKENS, None), None):
             raise bad_request("the body holds more than any request says")
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -141,12 +142,7 @@ def require_text(data: bytes) -> str:
 
 
 def require_shareable(key: str, data: bytes) -> None:
-    """Nothing private, and no secret in text, fields or name; told by kind and line, never by value."""
-    kinds, told = secrets_in(key, data)
-    if kinds:
-        message = f"{harmless_name(key, data)} would hold a secret: {told}"
-        refused = HubRefusal(422, "secret", message, remedy="Take it out and say where it is kept instead")
-        refused.kinds = kinds
-        raise refused
-    if why := why_private(data):
-        raise HubRefusal(422, "private", why, remedy=STAYS_PRIVATE)
+    """Nothing private, and no secret in text, fields or name: as a machine judges it. Told by kind, never by value."""
+    if fault := judge(key, data, TeamCaps()):
+        told, kind = f"{fault.file}: {fault.told}", fault.reason.replace("_", "-")
+        raise HubRefusal(422, kind, told, remedy=fault.remedy, kinds=fault.kinds)

@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from memdir.hub import bounds, reply
 from memdir.hub.bearer import Bearer
-from memdir.hub.hub_database import Change, Changed, Row
+from memdir.hub.hub_database import SQL, Author, Change, Changed, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.jobs import drop_proposals
-from memdir.hub.people import ERASE_OLD, record
+from memdir.hub.people import author_of, record, sealed
 from memdir.hub.reply import HubRefusal, answer, bad_request, not_found, read_time, text_reply, told_time, unchanged
 from memdir.share.remote import digest_of
 from memdir.store.secrets import beginning
@@ -30,25 +30,6 @@ LOG_BYTES = 1024 * 1024  # that a team writes between two looks at that
 _ETAG = re.compile(r'"([0-9a-f]{64})"')
 _CONDITIONS = (b"if-match", b"if-none-match")
 
-_LISTED = (
-    "select e.key, e.etag, e.rev, e.size, e.deleted, e.member, m.name, e.saved, e.changed, e.reason{} from entries e"
-    " left join members m on m.team = e.team and m.id = e.member{}"
-    " where e.team = ? and e.rev > ? and (e.deleted = 0 or ? = 1) order by e.rev limit ?"
-)
-_CONTENT = (", v.content", " left join versions v on v.team = e.team and v.rev = e.rev")
-_PURGED = "select id, name, purged from members where team = ? and purged > ? and purged <= ? order by purged"
-_VERSIONS = (
-    "select v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason"
-    " from versions v left join members m on m.team = v.team and m.id = v.member"
-    " where v.team = ? and v.rev < ?{} order by v.rev desc limit ?"
-)
-_VERSION = "select key, op, etag, content from versions where team = ? and rev = ?"
-_REDACT = ERASE_OLD.format("team = ? and rev = ?")
-_ERASE_OLDEST = ERASE_OLD.format(  # beyond what the log of a team holds
-    "team = ? and content is not null and rev <= (select max(rev) from (select rev, sum(size) over (order by rev desc)"
-    " as held from versions where team = ? and content is not null) as log"
-    " where held > ? * (select max_bytes from teams where id = ?))"
-)
 _REFUSED = {
     "cap": (409, "the team's memory is full", "Delete entries, or ask for a higher limit"),
     "too-large": (413, "the entry is larger than the team's limit", None),
@@ -100,7 +81,7 @@ class EntryRoutes:
         return await self._written(identity, Change("delete", key, condition, None, None, 0, self._hub.now))
 
     async def _written(self, identity: Bearer, change: Change) -> Response:
-        _, (done,) = await self._apply(identity, [change])
+        _, (done,) = await self._apply(identity.author, [change])
         if refused := refusal_of(done):
             raise refused
         told = f'"{done.etag}"' if done.etag else "null"  # by hand: an encoder of any object takes three times as long
@@ -108,14 +89,14 @@ class EntryRoutes:
         status, headers = 201 if done.outcome == "created" else 200, [(b"etag", told.encode())] if done.etag else []
         return reply.HttpReply(status, body, b"application/json", *headers)
 
-    async def _apply(self, identity: Bearer, changes: list[Change]) -> tuple[int, list[Changed]]:
-        revision, done = await self._hub.database.apply(identity.author, changes, self._hub.now)
-        self._hub.waiting.wake(identity.team)
-        self._written_bytes[identity.team] += sum(change.size for change in changes)
-        if self._written_bytes[identity.team] > LOG_BYTES:
-            del self._written_bytes[identity.team]
-            about = identity.team, identity.team, LOG_TIMES, identity.team
-            await self._hub.database.run(_ERASE_OLDEST, self._hub.now, *about)
+    async def _apply(self, author: Author, changes: list[Change]) -> tuple[int, list[Changed]]:
+        revision, done = await self._hub.database.apply(author, changes, self._hub.now)
+        self._hub.waiting.wake(author.team)
+        self._written_bytes[author.team] += sum(change.size for change in changes)
+        if self._written_bytes[author.team] > LOG_BYTES:
+            del self._written_bytes[author.team]
+            about = author.team, author.team, LOG_TIMES, author.team
+            await self._hub.database.run(SQL["versions_beyond"], self._hub.now, *about)
         return revision, done
 
     async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
@@ -139,8 +120,16 @@ class EntryRoutes:
         changes.sort(key=lambda change: change.op)  # deletions first: a name that is free then may be taken
         refused = {key: one for key, one in judged if isinstance(one, HubRefusal)}
         refused |= await self._unshareable(identity, changes)
-        revision, done = await self._apply(identity, [change for change in changes if change.key not in refused])
-        results = {one.key: _result(one) for one in done}
+        sealed_ones, author = {one["key"]: one for one in given if "seal" in one}, identity.author
+        written: dict[Author, list[Change]] = {author: []}  # by the sender first, with all deletions
+        for change in (one for one in changes if one.key not in refused):
+            told = sealed_ones.get(change.key)
+            by = await author_of(self._hub.database, author, change, told, now) if told else author
+            written.setdefault(by, []).append(change)
+        results: dict[str, dict[str, object]] = {}
+        for by, some in written.items():
+            revision, done = await self._apply(by, some)
+            results |= {one.key: _result(one) for one in done}
         results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refused.items()}
         return answer({"revision": revision, "results": [results[key] for key, _ in judged]})
 
@@ -150,16 +139,16 @@ class EntryRoutes:
         since = bounds.whole_number(request, "since", 0)
         with_content = query.get("content") == "1"
         limit = bounds.limit_of(request, MOST_WITH_CONTENT if with_content else MOST_LISTED)
-        revision, restored = await self._hub.database.revision(identity.team)
+        revision, restored, seal_key = await self._hub.database.revision(identity.team)
         if request.headers.get("if-none-match") == f'"r{revision}"':
             return unchanged(f"r{revision}")
-        statement, is_all = _LISTED.format(*(_CONTENT if with_content else ("", ""))), query.get("deleted") == "1"
+        statement, is_all = SQL["entries_with_texts" if with_content else "entries_listed"], query.get("deleted") == "1"
         rows = await self._hub.database.run(statement, identity.team, since, int(is_all or since > 0), limit + 1)
-        listed, more = _page(rows, limit)
+        listed, more = _page(rows, limit, seal_key)
         last = int(str(listed[-1]["revision"])) if listed else 0
         revision = last if more else max(revision, last)
         # Who was purged meanwhile is told with the tombstones, which the next request finds beyond that revision.
-        found = await self._hub.database.run(_PURGED, identity.team, since, revision)
+        found = await self._hub.database.run(SQL["members_purged"], identity.team, since, revision)
         purged = [{"member": {"id": id_, "name": name}, "revision": at} for id_, name, at in found]
         body = {"revision": revision, "restored": restored, "more": more, "entries": listed, "purged": purged}
         return answer(body, headers={"etag": f'"r{revision}"'})
@@ -181,14 +170,14 @@ class EntryRoutes:
         identity = await self._hub.identify(request, "read")
         before, limit = bounds.whole_number(request, "before", 2**62), bounds.limit_of(request, MOST_VERSIONS)
         of_key = [bounds.require_key(key) for key in request.query_params.getlist("key")[:1]]
-        statement = _VERSIONS.format(" and v.key = ?" if of_key else "")
+        statement = SQL["versions_of_entry" if of_key else "versions"]
         rows = await self._hub.database.run(statement, identity.team, before, *of_key, limit + 1)
         shown = [_version(row) for row in rows[:limit]]
         return answer({"versions": shown, "more": len(rows) > limit})
 
     async def version(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
-        rows = await self._hub.database.run(_VERSION, identity.team, bounds.path_number(request, "revision"))
+        rows = await self._hub.database.run(SQL["version"], identity.team, bounds.path_number(request, "revision"))
         if not rows:
             raise not_found()
         _, _, etag, content = rows[0]
@@ -200,9 +189,9 @@ class EntryRoutes:
         identity = await self._hub.identify(request, "admin")
         revision = bounds.path_number(request, "revision")
         async with self._hub.database.transaction() as database:
-            if not await database.run(_VERSION, identity.team, revision):
+            if not await database.run(SQL["version"], identity.team, revision):
                 raise not_found()
-            if not await database.run(_REDACT, self._hub.now, identity.team, revision):
+            if not await database.run(SQL["version_redacted"], self._hub.now, identity.team, revision):
                 raise HubRefusal(409, "current", "this version is in force", remedy="Change or delete the entry first")
             await drop_proposals(database, identity.team, "a version was erased", self._hub.now)
             await record(database, identity.author, "redact", f"revision {revision}", self._hub.now)
@@ -279,7 +268,7 @@ def harmless_reason(reason: str) -> str:
     return "" if line == "purged" else beginning(line, MAX_REASON)
 
 
-def _page(rows: list[Row], limit: int) -> tuple[list[dict[str, object]], bool]:
+def _page(rows: list[Row], limit: int, seal_key: str) -> tuple[list[dict[str, object]], bool]:
     listed: list[dict[str, object]] = []
     left = PAGE_BYTES
     for key, etag, rev, size, deleted, member, name, saved, changed, reason, *content in rows[:limit]:
@@ -289,6 +278,7 @@ def _page(rows: list[Row], limit: int) -> tuple[list[dict[str, object]], bool]:
         one: dict[str, object] = {"key": key, "etag": etag, "revision": rev, "size": size, "deleted": bool(deleted)}
         one |= {"by": {"id": member, "name": name or ""}, "saved": told_time(saved), "changed": told_time(changed)}
         one |= {"reason": reason} if reason else {}
+        one |= {"seal": sealed(seal_key, etag, name)} if content and etag and name else {}
         listed.append({**one, "content": content[0]} if content else one)
     return listed, len(rows) > limit
 

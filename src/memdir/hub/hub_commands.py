@@ -145,6 +145,7 @@ class HubAdmin:
     A token is printed once and kept nowhere. TEAM and MEMBER are names or ids."""
 
     EXAMPLES = (
+        "memdir hub serve                                  # on http://127.0.0.1:7438; more with --help",
         "memdir hub admin add-team acme --admin ana        # a team, its first admin, and their token",
         "memdir hub admin token acme ana                   # another token for her, where one was lost",
         "memdir hub admin add-member acme bob --role writer",
@@ -158,9 +159,8 @@ class HubAdmin:
         told = f"(default: teams) {', '.join(TAKES)}"
         parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", help=told)
         told = "what the action takes: add-team, members and tokens TEAM; add-member, role, token, purge, remove-member"
-        parser.add_argument(
-            "words", nargs="*", metavar="NAME", help=f"{told} and revoke TEAM MEMBER; revoke ID; backup FILE"
-        )
+        told += " and revoke TEAM MEMBER; revoke ID; backup FILE"
+        parser.add_argument("words", nargs="*", metavar="NAME", help=told)
         _add_database(parser)
         parser.add_argument("--admin", metavar="NAME", help="add-team: its first admin; their token is printed")
         parser.add_argument("--role", choices=("reader", "writer", "admin"), help="add-member (writer), role")

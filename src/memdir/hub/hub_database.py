@@ -21,6 +21,14 @@ MADE = "create table if not exists hub_migrations (number integer primary key, n
 KNOWN = "select number from hub_migrations order by number"
 DONE = "insert into hub_migrations (number, name) values (?, ?)"
 
+
+def _statements() -> dict[str, str]:
+    """By their names; a line that begins with `--` is for whoever reads the file."""
+    named = (part.partition("\n") for part in shipped_text("hub/statements.sql").split("\n-- name: ")[1:])
+    return {name: " ".join(line for line in text.split("\n") if line[:2] != "--") for name, _, text in named}
+
+
+SQL = _statements()
 Row = tuple[Any, ...]
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -95,7 +103,7 @@ class HubDatabase(Transaction, Protocol):
         """ETag, revision, whether it is deleted, author, time saved and text of one entry."""
 
     async def revision(self, team: str) -> Row:
-        """Of a team, and the last one of the backup that it was restored from: what is asked for most."""
+        """Of a team, the last one of the backup that it was restored from, and the key of its seals."""
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...

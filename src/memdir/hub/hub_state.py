@@ -9,15 +9,8 @@ from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
 
+from memdir.hub import bounds
 from memdir.hub.bearer import Bearer, Identities, token_of
-from memdir.hub.bounds import (
-    MOST_WAITING,
-    MOST_WAITING_OF_TEAM,
-    MOST_WAITING_OF_TOKEN,
-    Buckets,
-    Rates,
-    require_shareable,
-)
 from memdir.hub.hub_database import Change, DatabaseBusy, HubDatabase
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 
@@ -51,8 +44,8 @@ class Waiting:
 
     async def beyond(self, team: str, since: int, *, seconds: float, token: str) -> int:
         """The team's revision as soon as it is beyond `since`, or when the time is over."""
-        is_too_much = self._of_token[token] >= MOST_WAITING_OF_TOKEN or self.count >= MOST_WAITING
-        if is_too_much or len(self._waiters.get(team, ())) >= MOST_WAITING_OF_TEAM:
+        is_too_much = self._of_token[token] >= bounds.MOST_WAITING_OF_TOKEN or self.count >= bounds.MOST_WAITING
+        if is_too_much or len(self._waiters.get(team, ())) >= bounds.MOST_WAITING_OF_TEAM:
             raise HubRefusal(429, "rate", "too many clients wait already").after(seconds)
         waiter = asyncio.Event()
         self._waiters.setdefault(team, set()).add(waiter)
@@ -104,10 +97,10 @@ class Hub:
         database: HubDatabase,
         *,
         clock: Callable[[], float] = time.time,
-        check: Callable[[str, bytes], None] = require_shareable,
-        rates: Rates | None = None,
+        check: Callable[[str, bytes], None] = bounds.require_shareable,
+        rates: bounds.Rates | None = None,
     ) -> None:
-        bounds = rates or Rates()
+        allowed = rates or bounds.Rates()
         self.database = database
         self.clock = clock
         self.identities = Identities(database, clock)
@@ -115,8 +108,8 @@ class Hub:
         self.counted: Counter[tuple[str, int]] = Counter()  # requests by route and status
         self.seconds: dict[str, float] = {}  # spent by route
         self.require_shareable = check
-        self._buckets = Buckets(bounds.of_token, bounds.burst_of_token)
-        self._strangers = Buckets(bounds.of_stranger, bounds.burst_of_stranger)
+        self._buckets = bounds.Buckets(allowed.of_token, allowed.burst_of_token)
+        self._strangers = bounds.Buckets(allowed.of_stranger, allowed.burst_of_stranger)
 
     @property
     def now(self) -> int:

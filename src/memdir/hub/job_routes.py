@@ -9,26 +9,14 @@ from starlette.responses import Response
 
 from memdir.hub.bounds import path_number, read_json, require_key
 from memdir.hub.entry_routes import harmless_reason, refusal_of
-from memdir.hub.hub_database import Change
+from memdir.hub.hub_database import SQL, Change
 from memdir.hub.hub_state import Hub
-from memdir.hub.jobs import JOBS_OF_TEAM, KINDS, ask_for, told_job
+from memdir.hub.jobs import KINDS, ask_for, told_job
 from memdir.hub.people import record
 from memdir.hub.reply import HubRefusal, answer, bad_request, told_time
 from memdir.share.remote import digest_of
 
 STATES = ("open", "accepted", "rejected")
-
-_PROPOSALS = (
-    "select coalesce(part_of, id), job, reason, state, created, op, key, base, case when ? = 0 then content end"
-    " from proposals where team = ? and state = ? and coalesce(part_of, id) in (select id from proposals"
-    " where team = ? and state = ? and part_of is null order by id limit 200) order by id"
-)
-_DECIDE = (
-    "update proposals set state = ?, decided_by = ?, decided = ? where team = ? and coalesce(part_of, id) = ?"
-    " and state = 'open' returning op, key, base, content, reason"
-)
-_EMPTY = "update proposals set content = null where team = ? and coalesce(part_of, id) = ?"
-_KNOWN = "select state from proposals where team = ? and id = ?"
 
 
 class JobRoutes:
@@ -47,7 +35,7 @@ class JobRoutes:
                 row, is_new = await ask_for(database, identity.team, kind, self._hub.now)
             return answer(told_job(row, self._hub.now), 201 if is_new else 200)
         identity = await self._hub.identify(request, "read")
-        rows = await self._hub.database.run(JOBS_OF_TEAM, identity.team)
+        rows = await self._hub.database.run(SQL["jobs_of_team"], identity.team)
         return answer({"jobs": [told_job(row, self._hub.now) for row in rows]})
 
     async def proposals(self, request: Request) -> Response:
@@ -57,7 +45,7 @@ class JobRoutes:
             raise bad_request(f"`state` is one of {', '.join(STATES)}")
         shown: dict[int, dict[str, Any]] = {}
         values = (int(request.query_params.get("content") == "0"), *(identity.team, state) * 2)
-        for id_, job, reason, at, created, *parts in await self._hub.database.run(_PROPOSALS, *values):
+        for id_, job, reason, at, created, *parts in await self._hub.database.run(SQL["proposals"], *values):
             change = dict(zip(("op", "key", "base", "content"), parts, strict=True))
             told = {"id": id_, "job": job, "reason": reason, "state": at, "created": told_time(created), **change}
             shown.setdefault(id_, {**told, "changes": []})["changes"].append(change)
@@ -69,14 +57,12 @@ class JobRoutes:
         state = {"accept": "accepted", "reject": "rejected"}.get(str(decision))
         if state is None:
             raise bad_request("`decision` is accept or reject")
-        proposal, now = (
-            path_number(request, "proposal"),
-            self._hub.now,
-        )  # one moment, by which a purge knows the version
+        proposal = path_number(request, "proposal")
+        now = self._hub.now  # one moment, by which a purge knows the version
         async with self._hub.database.transaction() as database:
-            rows = await database.run(_DECIDE, state, identity.member, now, identity.team, proposal)
+            rows = await database.run(SQL["proposal_decided"], state, identity.member, now, identity.team, proposal)
             if not rows:
-                if not await database.run(_KNOWN, identity.team, proposal):
+                if not await database.run(SQL["proposal_known"], identity.team, proposal):
                     told, remedy = "there is no such proposal", "`memdir review` lists what waits"
                     raise HubRefusal(404, "not-found", told, remedy=remedy)
                 raise HubRefusal(409, "twice", "that was decided already")
@@ -85,7 +71,7 @@ class JobRoutes:
                 _, done = await database.apply(identity.author, changes, now)
                 if refused := next(filter(None, map(refusal_of, done)), None):
                     raise refused
-            await database.run(_EMPTY, identity.team, proposal)
+            await database.run(SQL["proposal_emptied"], identity.team, proposal)
             await record(database, identity.author, state, f"proposal {proposal}", now)
         self._hub.waiting.wake(identity.team)
         return answer({"ok": True})

@@ -3,11 +3,13 @@ stand in which texts of a team, as the log of its versions tells: a purge goes b
 
 from __future__ import annotations
 
+import hmac
 import re
+import secrets
 from typing import NamedTuple
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
-from memdir.hub.hub_database import Author, Change, Row, Transaction
+from memdir.hub.hub_database import SQL, Author, Change, HubDatabase, Row, Transaction
 from memdir.hub.jobs import drop_proposals
 from memdir.hub.reply import HubRefusal, bad_request, not_found
 from memdir.layout import nfc
@@ -20,46 +22,6 @@ LEAST_BYTES = 16  # a sentence that is shorter is anybody's
 PAGE = 500  # versions that are in memory at once
 _STOPS, _MARKS = re.compile(r"[\n\r.!?;…。！？；]+"), " \t*-•#>,()\"'"
 
-_ACTION = "insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)"
-_NEW_TEAM = (
-    "insert into teams (id, name, max_entries, max_entry_bytes, max_bytes, created) values (?, ?, ?, ?, ?, ?)"
-    " on conflict (name) do nothing returning id"
-)
-_NEW_MEMBER = (
-    "insert into members (team, id, name, role, created) values (?, ?, ?, ?, ?) on conflict (team, name) do update"
-    " set role = excluded.role, active = 1 where members.active = 0 returning id"
-)
-MEMBERS = "select id, name, role, active from members where team = ? order by name"
-_MEMBER = "select id, name, role, active from members where team = ? and id = ?"
-TOKENS = (  # of one member, or of all
-    "select t.id, t.member, m.name, t.label, t.scopes, t.created, t.expires, t.used, t.revoked from tokens t"
-    " join members m on m.team = t.team and m.id = t.member where t.team = ? and (t.member = ? or ? = 1)"
-    " order by t.created, t.id"
-)
-_ADMINS = "select id from members where team = ? and role = 'admin' and active = 1"
-_LOCK = "update teams set revision = revision where id = ? returning id"
-_REVOKE_OF = "update tokens set revoked = ? where team = ? and member = ? and revoked is null"
-_SCOPES = "select scopes from tokens where team = ? and member = ? and revoked is null and coalesce(expires, ?) >= ?"
-_REVOKE = "update tokens set revoked = ? where id = ? and revoked is null returning team, member"
-_LIVE = "select rev, key, etag from entries where team = ? and deleted = 0"
-_ERASE = (
-    "update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged' where team = ? and rev = ?"
-)
-_HOLDS = "update versions set holds = coalesce(holds || ' ', '') || ? where team = ? and rev = ?"
-ERASE_OLD = (  # never what is in force
-    "update versions set content = null, redacted = ? where {} and not exists (select 1 from entries e"
-    " where e.team = versions.team and e.rev = versions.rev and e.deleted = 0) returning rev"
-)
-_LOG = (
-    "select rev, key, etag, member, changed, holds, content from versions where team = ? and rev > ?"
-    " order by rev limit ?"
-)
-_ACCEPTED = (  # what a dream wrote with somebody's yes, and from which texts
-    "select p.key, p.decided, s.base from proposals p join proposals s on s.team = p.team"
-    " and coalesce(s.part_of, s.id) = coalesce(p.part_of, p.id)"
-    " where p.team = ? and p.op = 'put' and p.state = 'accepted' and s.base is not null"
-)
-_PURGED = "update teams set revision = revision + 1 where id = ? returning revision"
 Members = frozenset[str]
 
 
@@ -72,14 +34,14 @@ def checked_name(name: object, of: str = "member") -> str:
 
 
 async def record(database: Transaction, by: Author, action: str, what: str, now: int) -> None:
-    await database.run(_ACTION, by.team, now, by.member, by.token, action, what)
+    await database.run(SQL["recorded"], by.team, now, by.member, by.token, action, what)
 
 
 async def add_team(database: Transaction, name: object, limits: TeamCaps, now: int) -> str:
     """The id of a new team."""
     team, plain = random_name("t"), checked_name(name, "team")
-    values = (limits.entries, limits.entry_bytes, limits.total_bytes, now)
-    if not await database.run(_NEW_TEAM, team, plain, *values):
+    values = (limits.entries, limits.entry_bytes, limits.total_bytes, now, secrets.token_hex(32))
+    if not await database.run(SQL["team_made"], team, plain, *values):
         raise HubRefusal(409, "twice", "there is a team of that name already")
     await record(database, Author(team, ""), "team", plain, now)
     return team
@@ -88,9 +50,9 @@ async def add_team(database: Transaction, name: object, limits: TeamCaps, now: i
 async def add_member(database: Transaction, by: Author, name: object, role: object, now: int) -> Row:
     """A new member; one who left comes back as who they were."""
     plain, chosen = checked_name(name), checked_role(role)
-    others = [one for _, one, _, _ in await database.run(MEMBERS, by.team) if one != plain]
+    others = [one for _, one, _, _ in await database.run(SQL["members"], by.team) if one != plain]
     is_alike = plain.casefold() in map(str.casefold, others)
-    rows = [] if is_alike else await database.run(_NEW_MEMBER, by.team, random_name("m"), plain, chosen, now)
+    rows = [] if is_alike else await database.run(SQL["member_made"], by.team, random_name("m"), plain, chosen, now)
     if not rows:
         raise HubRefusal(409, "twice", "there is a member of that name already", remedy="Change their role instead")
     await record(database, by, "member", f"{plain} as {chosen}", now)
@@ -108,7 +70,7 @@ def checked_role(role: object) -> str:
 
 
 async def member_of(database: Transaction, team: str, member: str) -> Row:
-    rows = await database.run(_MEMBER, team, member)
+    rows = await database.run(SQL["member"], team, member)
     if not rows:
         raise not_found("there is no such member")
     return rows[0]
@@ -129,9 +91,9 @@ async def set_role(database: Transaction, by: Author, member: str, role: object,
     name = await _require_here(database, by.team, member)
     if chosen != "admin":
         await _require_other_admin(database, by.team, member)
-    await database.run("update members set role = ? where team = ? and id = ?", chosen, by.team, member)
+    await database.run(SQL["role_set"], chosen, by.team, member)
     await record(database, by, "role", f"{name} as {chosen}", now)
-    made_for = [set(scopes.split()) for (scopes,) in await database.run(_SCOPES, by.team, member, now, now)]
+    made_for = [set(scopes.split()) for (scopes,) in await database.run(SQL["scopes"], by.team, member, now, now)]
     return (member, name, chosen, 1), not any(scopes.issuperset(OF_ROLE[chosen]) for scopes in made_for)
 
 
@@ -139,15 +101,15 @@ async def let_leave(database: Transaction, by: Author, member: str, now: int) ->
     """The member stays known, as the author of what they wrote; their tokens end."""
     _, name, _, _ = await member_of(database, by.team, member)
     await _require_other_admin(database, by.team, member)
-    await database.run("update members set active = 0 where team = ? and id = ?", by.team, member)
-    await database.run(_REVOKE_OF, now, by.team, member)
+    await database.run(SQL["member_left"], by.team, member)
+    await database.run(SQL["tokens_revoked"], now, by.team, member)
     await record(database, by, "left", name, now)
 
 
 async def _require_other_admin(database: Transaction, team: str, member: str) -> None:
     """Somebody must be left who can let others in. The team's row is held, so that two do not leave at once."""
-    await database.run(_LOCK, team)
-    if await database.run(_ADMINS, team) == [(member,)]:
+    await database.run(SQL["team_locked"], team)
+    if await database.run(SQL["admins"], team) == [(member,)]:
         raise HubRefusal(409, "last-admin", "that is the team's last admin", remedy="Make somebody else one first")
 
 
@@ -159,10 +121,27 @@ async def give_token(database: Transaction, by: Author, new: NewToken, now: int)
 
 
 async def revoke_token(database: Transaction, by: Author, token: str, now: int) -> None:
-    rows = await database.run(_REVOKE, now, token)
+    rows = await database.run(SQL["token_revoked"], now, token)
     if not rows:
         raise not_found("there is no such token")
     await record(database, by._replace(team=rows[0][0] or by.team), "revoke", token, now)  # in that team's audit
+
+
+def sealed(seal_key: str, etag: str, name: str) -> str:
+    """What tells this hub alone that it had a text from a member, whatever else it has lost (ADR 0083)."""
+    return hmac.digest(seal_key.encode(), f"{etag} {name}".encode(), "sha256").hex()
+
+
+async def author_of(database: HubDatabase, by: Author, change: Change, told: dict[str, object], now: int) -> Author:
+    """In whose name a change is made: of whoever sends it, unless a seal says that its text is another member's."""
+    name, seal = told.get("author"), told.get("seal")
+    if not isinstance(name, str) or not isinstance(seal, str) or change.etag is None:
+        return by
+    _, _, seal_key = await database.revision(by.team)
+    if not hmac.compare_digest(sealed(seal_key, change.etag, name).encode(), seal.encode("utf-8", "replace")):
+        return by
+    ((member,),) = await database.run(SQL["author"], by.team, random_name("m"), name, now)
+    return by._replace(member=member)
 
 
 class Purged(NamedTuple):
@@ -178,21 +157,21 @@ async def purge(database: Transaction, by: Author, member: str, now: int, *, der
     """Remove what a member wrote, and erase it from the versions and the proposals (L2); if `derived`, what others made
     from it as well."""
     _, name, _, _ = await member_of(database, by.team, member)
-    await database.run(_LOCK, by.team)
+    await database.run(SQL["team_locked"], by.team)
     hands = await hands_of(database, by.team)
     own = {rev for rev, one in hands.items() if one.is_of(member)}
     made = {rev for rev, one in hands.items() if member in one.all} - own
-    live = {rev: (key, etag) for rev, key, etag in await database.run(_LIVE, by.team)}
+    live = {rev: (key, etag) for rev, key, etag in await database.run(SQL["entries_living"], by.team)}
     goes = own | made if derived else own
     gone = sorted(live.keys() & goes, key=live.__getitem__)
     await database.apply(by, [Change("delete", *live[rev], None, None, 0, now, "purged") for rev in gone], now)
     for rev in goes:
-        await database.run(_ERASE, now, by.team, rev)
+        await database.run(SQL["version_purged"], now, by.team, rev)
     for rev in made - goes:
-        await database.run(_HOLDS, member, by.team, rev)  # for a purge that takes it along one day
+        await database.run(SQL["version_holds"], member, by.team, rev)  # for a purge that takes it along one day
     await drop_proposals(database, by.team, f"{name} was purged", now)
-    ((revision,),) = await database.run(_PURGED, by.team)
-    await database.run("update members set purged = ? where team = ? and id = ?", revision, by.team, member)
+    ((revision,),) = await database.run(SQL["team_purged"], by.team)
+    await database.run(SQL["member_purged"], revision, by.team, member)
     await record(database, by, "purge", f"{name}: {len(gone)} entries", now)
     mixed = [live[rev][0] for rev in gone if hands[rev].words - {member}]
     stays = sorted({hands[rev].key for rev in made} - {live[rev][0] for rev in gone})
@@ -215,14 +194,14 @@ class Hands(NamedTuple):
 async def hands_of(database: Transaction, team: str) -> dict[int, Hands]:
     """Of every text that is kept, by its revision."""
     dreamt: dict[tuple[str, int], list[str]] = {}
-    for key, decided, base in await database.run(_ACCEPTED, team):
+    for key, decided, base in await database.run(SQL["accepted"], team):
         dreamt.setdefault((key, decided), []).append(base)
     found: dict[int, Hands] = {}
     texts: dict[str, Hands] = {}  # by ETag: a text is the same whoever sends it again
     stands: dict[str, Members] = {}  # by key: who had a hand in what stands there
     said: dict[str, str] = {}  # who was the first to say a sentence
     last = 0
-    while rows := await database.run(_LOG, team, last, PAGE):
+    while rows := await database.run(SQL["log"], team, last, PAGE):
         for last, key, etag, member, changed, holds, content in rows:
             if etag is None:  # deleted: what comes after is begun anew
                 stands.pop(key, None)

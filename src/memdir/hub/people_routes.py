@@ -9,23 +9,12 @@ from memdir.hub import people
 from memdir.hub.bearer import OF_ROLE, SCOPES, Bearer, NewToken, known_form
 from memdir.hub.bounds import MAX_BATCH, limit_of, read_json
 from memdir.hub.hub_commands import MAX_DAYS
-from memdir.hub.hub_database import Row
+from memdir.hub.hub_database import SQL, Row
 from memdir.hub.hub_state import Hub
 from memdir.hub.reply import answer, bad_request, not_found, read_time, told_time
 
 DEFAULT_DAYS = 365  # a token that nobody renews ends by itself
 MOST_ACTIONS = 200
-
-_TEAM = (
-    "select name, revision, max_entries, max_entry_bytes, max_bytes, live_entries, live_bytes from teams where id = ?"
-)
-# The versions say who changed which entry, the actions the rest.
-_AUDIT = (
-    "select a.at, a.member, m.name, a.token, a.action, a.what from"
-    " (select at, member, token, action, what from actions where team = ? and at < ? union all"
-    " select changed, member, token, op, key from versions where team = ? and changed < ?) a"
-    " left join members m on m.team = ? and m.id = a.member order by a.at desc, a.what limit ?"
-)
 
 
 class PeopleRoutes:
@@ -36,20 +25,14 @@ class PeopleRoutes:
 
     async def me(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")
-        (row,) = await self._hub.database.run(_TEAM, identity.team)
+        (row,) = await self._hub.database.run(SQL["team_told"], identity.team)
         name, revision, entries, entry_bytes, team_bytes, live, used = row
         limits = {"entries": entries, "entryBytes": entry_bytes, "teamBytes": team_bytes, "batch": MAX_BATCH}
-        return answer(
-            {
-                "team": {"id": identity.team, "name": name, "revision": revision},
-                "member": {"id": identity.member, "name": identity.name},
-                "role": identity.role,
-                "scopes": [scope for scope in SCOPES if scope in identity.scopes],
-                "expires": told_time(identity.expires),
-                "limits": limits,
-                "used": {"entries": live, "bytes": used},
-            }
-        )
+        told: dict[str, object] = {"team": {"id": identity.team, "name": name, "revision": revision}}
+        told |= {"member": {"id": identity.member, "name": identity.name}, "role": identity.role}
+        told |= {"scopes": [scope for scope in SCOPES if scope in identity.scopes]}
+        told |= {"expires": told_time(identity.expires), "limits": limits, "used": {"entries": live, "bytes": used}}
+        return answer(told)
 
     async def members(self, request: Request) -> Response:
         if request.method == "POST":
@@ -60,7 +43,7 @@ class PeopleRoutes:
                 row = await people.add_member(database, identity.author, name, role, self._hub.now)
             return answer(people.told_member(row), 201)
         identity = await self._hub.identify(request, "read")
-        rows = await self._hub.database.run(people.MEMBERS, identity.team)
+        rows = await self._hub.database.run(SQL["members"], identity.team)
         return answer({"members": [people.told_member(row) for row in rows]})
 
     async def member(self, request: Request) -> Response:
@@ -99,7 +82,7 @@ class PeopleRoutes:
     async def _tokens_of(self, identity: Bearer) -> list[Row]:
         """One's own; of everybody, for an admin."""
         is_all = int("admin" in identity.scopes)
-        return await self._hub.database.run(people.TOKENS, identity.team, identity.member, is_all)
+        return await self._hub.database.run(SQL["tokens"], identity.team, identity.member, is_all)
 
     async def _new_token(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
@@ -135,7 +118,7 @@ class PeopleRoutes:
         limit, asked = limit_of(request, MOST_ACTIONS), request.query_params.get("before")
         before = read_time(asked, now=self._hub.now) if asked else self._hub.now + 1_000
         team = identity.team
-        rows = await self._hub.database.run(_AUDIT, team, before, team, before, team, limit + 1)
+        rows = await self._hub.database.run(SQL["audit"], team, before, team, before, team, limit + 1)
         shown = [
             {"at": told_time(at), "by": {"id": member or "", "name": name or ""}, "token": token}
             | {"action": action, "what": what}

@@ -11,14 +11,13 @@ import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property, lru_cache
-from operator import itemgetter
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from memdir.errors import MemdirError
 from memdir.hub import hub_database as tables
-from memdir.hub.hub_database import Applied, Asked, Author, Change, Changed, DatabaseBusy, Row, Together
+from memdir.hub.hub_database import SQL, Applied, Asked, Author, Change, Changed, DatabaseBusy, Row, Together
 
 LANES = 2  # transactions of changes on their way at once: more would carry fewer each
 POOL_SIZE = 8  # connections of one worker: more would wait for the same processor
@@ -26,22 +25,6 @@ WAIT_SECONDS = 5.0  # for a free connection, and for a first one
 LOOK_SECONDS = 0.5  # between looks where nothing can be listened to
 CHANNEL = "memdir_hub"
 MIGRATING = 7436_001  # the advisory lock of whoever changes the tables
-# Teams are locked in the order of their ids, so that no two workers wait for each other.
-_APPLY = (
-    b"select asked.number, hub_apply(asked.team, asked.member, asked.token, asked.at, asked.changes) from"
-    b" (select * from json_to_recordset(%s) as given(number integer, team text, member text, token text, at bigint,"
-    b" changes json) order by team, number) as asked"
-)
-_ENTRIES = (
-    b"select e.etag, e.rev, e.deleted, e.member, e.saved, v.content"
-    b" from unnest(%s::text[], %s::text[]) with ordinality as asked(team, key, number)"
-    b" left join entries e on e.team = asked.team and e.key = asked.key"
-    b" left join versions v on v.team = e.team and v.rev = e.rev order by asked.number"
-)
-_TEAMS = (
-    b"select t.revision, t.restored from unnest(%s::text[]) with ordinality as asked(team, number)"
-    b" left join teams t on t.id = asked.team order by asked.number"
-)
 # The server went away, shuts down, or is a replica by now: another connection may do better.
 _GONE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
@@ -53,12 +36,9 @@ class Connection(psycopg.AsyncConnection[Row]):
     def asking(self) -> psycopg.AsyncCursor[Row]:
         return self.cursor()
 
-    async def rows(self, statement: bytes, values: Sequence[object]) -> list[Row]:
-        await self.asking.execute(statement, values)
-        return await self.asking.fetchall() if self.asking.description else []
-
     async def run(self, statement: str, *values: object) -> list[Row]:
-        return await self.rows(_spelled(statement), values)
+        await self.asking.execute(_spelled(statement), values)
+        return await self.asking.fetchall() if self.asking.description else []
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
         return (await self.apply_all([(author, changes, at)]))[0]
@@ -69,7 +49,7 @@ class Connection(psycopg.AsyncConnection[Row]):
             | {"changes": [{**change._asdict(), "folded": change.folded} for change in changes]}
             for number, (author, changes, at) in enumerate(asked)
         ]
-        rows = sorted(await self.rows(_APPLY, (json.dumps(given),)), key=itemgetter(0))
+        rows = sorted(await self.run(SQL["postgres_apply"], json.dumps(given)))  # by their numbers
         return [(answer["revision"], [Changed(*one) for one in answer["outcomes"]]) for _, answer in rows]
 
 
@@ -162,16 +142,14 @@ class PostgresDatabase:
 
     async def _all_entries(self, _: str, asked: list[tuple[str, str]]) -> list[Row | None]:
         teams, keys = zip(*asked, strict=True)
-        async with self._connected() as connection:
-            rows = await connection.rows(_ENTRIES, (list(teams), list(keys)))
+        rows = await self.run(SQL["postgres_entries"], list(teams), list(keys))
         return [row if row[1] is not None else None for row in rows]
 
     async def revision(self, team: str) -> Row:
         return await self._revisions.ask("", team)
 
     async def _all_revisions(self, _: str, teams: list[str]) -> list[Row]:
-        async with self._connected() as connection:
-            return await connection.rows(_TEAMS, (teams,))
+        return await self.run(SQL["postgres_revisions"], teams)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:

@@ -16,13 +16,15 @@ _ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosnif
 class HubRefusal(Exception):
     """A request that is not granted: its status, its kind for programs, words for people."""
 
-    def __init__(self, status: int, kind: str, message: str, *, remedy: str | None = None) -> None:
+    def __init__(
+        self, status: int, kind: str, message: str, *, remedy: str | None = None, kinds: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.kind = kind
         self.message = message
         self.remedy = remedy
-        self.kinds: tuple[str, ...] = ()  # of secrets
+        self.kinds = kinds  # of secrets
         self.current: Mapping[str, object] | None = None  # what stands there, at a conflict
         self.headers: dict[str, str] = {}
 

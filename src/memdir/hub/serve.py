@@ -32,7 +32,6 @@ BODY_SECONDS = 20.0
 ANSWERED_SECONDS = 2.0  # for the rest of a body that nobody reads any more, so that the answer before it is read
 MAX_HEAD_BYTES = 16 * 1024
 MADE_FREE = 100  # connections that go at once where there is no room for another
-
 READ_SECONDS = 75  # for an answer to be read, and between requests of one connection
 END_SECONDS = 5  # for answers on their way when the hub is told to end
 
@@ -64,11 +63,10 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Whoever asks nothing goes for somebody new, the longest idle first; it may come again."""
-        known = [one for one in self.connections if isinstance(one, GuardedHttp) and one is not self]
-        idle = [(one._idle_since, number) for number, one in enumerate(known) if one._idle_since is not None]
-        for _, number in sorted(idle)[:MADE_FREE]:
-            self.connections.discard(known[number])
-            known[number].transport.close()
+        idle = [(one._idle_since, id(one), one) for one in self.connections - {self} if isinstance(one, GuardedHttp)]
+        for _, _, one in sorted(one for one in idle if one[0] is not None)[:MADE_FREE]:
+            self.connections.discard(one)
+            one.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()

@@ -8,13 +8,13 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 
 from memdir.disk.atomic import make_folder
 from memdir.errors import MemdirError
 from memdir.hub import hub_database as tables
-from memdir.hub.hub_database import Applied, Asked, Author, Change, Changed, DatabaseBusy, Outcome, Row, Together
+from memdir.hub.hub_database import SQL, Applied, Asked, Author, Change, Changed, DatabaseBusy, Outcome, Row, Together
 
 BUSY_SECONDS = 5.0  # another process (`memdir hub admin`) writes for milliseconds
 AGAIN_SECONDS = 0.01  # between looks whether it has done so
@@ -23,34 +23,7 @@ LOOK_SECONDS = 0.25  # between looks for what another process wrote
 EMPTY_SECONDS = 60.0  # between times that the log of writes is emptied: another process may have erased something
 HELD = "another process reads the database file: what was erased stands in the log of writes until that has ended"
 
-_TEAMS = (
-    "select id, revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams"
-    " where id in (select key from json_each(?))"
-)
-_ENTRY = (
-    "select e.etag, e.rev, e.deleted, e.member, e.saved, v.content from entries e"
-    " left join versions v on v.team = e.team and v.rev = e.rev where e.team = ? and e.key = ?"
-)
-# Keys are given by team. An index is named where SQLite would look through all entries of a team for a few names.
-_ASKED = (
-    "select one.team, {} from json_each(?) asked cross join json_each(asked.value) named cross join {}"
-    " where one.team = asked.key and one.{} = named.value"
-)
-_ENTRIES = _ASKED.format("one.key, one.etag, one.rev, one.size", "entries one", "key")
-_TAKEN = _ASKED.format("one.folded", "entries one indexed by entries_by_folded_key", "folded") + " and one.deleted = 0"
-_SENT = _ASKED.format("one.etag, one.member, one.reason", "versions one indexed by versions_by_text", "etag")
-_VERSION = (
-    "insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)"
-    " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_WRITE = (
-    "insert into entries (team, key, folded, rev, etag, size, deleted, reason, member, saved, changed)"
-    " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (team, key) do update set rev = excluded.rev,"
-    " etag = excluded.etag, size = excluded.size, deleted = excluded.deleted, reason = excluded.reason,"
-    " member = excluded.member, saved = excluded.saved, changed = excluded.changed"
-)
 NOTHING = (None, 0, 0)  # how an entry stands that never was
-_COUNT = "update teams set revision = ?, live_entries = ?, live_bytes = ? where id = ?"
 
 
 class SqliteDatabase:
@@ -68,14 +41,15 @@ class SqliteDatabase:
     async def connect(self) -> None:
         make_folder(os.path.dirname(self.path))
         try:
-            with _for_us_alone(), ExitStack() as until_ready:
+            with ExitStack() as until_ready:
                 self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
                 until_ready.callback(self._connection.close)  # one that is of a newer version, or damaged, is let go
+                _keep_private(self.path)
                 self._connection.execute("pragma page_size = 16384")  # seven texts of two kilobytes a page, not one
                 self._connection.execute("pragma journal_mode = wal")
                 self._migrate(self._connection)
                 until_ready.pop_all()
-        except sqlite3.DatabaseError as error:
+        except (OSError, sqlite3.DatabaseError) as error:
             told = f"the hub's database {self.path} cannot be opened: {error}"
             raise MemdirError(told, remedy="Name another with --database, or bring back a backup") from None
         self._connection.execute("pragma busy_timeout = 0")  # from now on nobody waits inside the database: `run`
@@ -127,10 +101,10 @@ class SqliteDatabase:
             raise DatabaseBusy(str(error)) from error
 
     async def revision(self, team: str) -> Row:
-        return (await self.run("select revision, restored from teams where id = ?", team))[0]
+        return (await self.run(SQL["sqlite_revision"], team))[0]
 
     async def entry(self, team: str, key: str) -> Row | None:
-        rows = await self.run(_ENTRY, team, key)
+        rows = await self.run(SQL["sqlite_entry"], team, key)
         return rows[0] if rows else None
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
@@ -150,10 +124,10 @@ class SqliteDatabase:
             keys.setdefault(author.team, []).extend(change.key for change in changes)
             texts.setdefault(author.team, []).extend(change.etag for change in changes if change.etag)
         given = json.dumps(keys)
-        teams = {team: _Team(*row) for team, *row in run(_TEAMS, (given,))}
-        for team, key, etag, revision, size in run(_ENTRIES, (given,)):
+        teams = {team: _Team(*row) for team, *row in run(SQL["sqlite_teams"], (given,))}
+        for team, key, etag, revision, size in run(SQL["sqlite_entries"], (given,)):
             teams[team].known[key] = (etag, revision, size)
-        for team, etag, member, reason in run(f"{_SENT} order by one.rev desc", (json.dumps(texts),)):
+        for team, etag, member, reason in run(SQL["sqlite_texts_sent"], (json.dumps(texts),)):
             teams[team].authors[etag] = member  # in the end, of whoever sent it first
             teams[team].purged |= {etag} if reason == "purged" else set()
         new = {
@@ -161,13 +135,14 @@ class SqliteDatabase:
             for team, some in keys.items()
         }
         if any(new.values()):
-            for team, name in run(_TAKEN, (json.dumps(new),)):
+            for team, name in run(SQL["sqlite_names_taken"], (json.dumps(new),)):
                 teams[team].taken.add(name)
         answers = [teams[author.team].apply(author, changes, at) for author, changes, at in asked]
-        self._connection.executemany(_VERSION, [row for team in teams.values() for row in team.versions])
-        self._connection.executemany(_WRITE, [row for team in teams.values() for row in team.entries])
+        write = self._connection.executemany
+        write(SQL["sqlite_version_made"], [row for team in teams.values() for row in team.versions])
+        write(SQL["sqlite_entry_written"], [row for team in teams.values() for row in team.entries])
         counted = [(one.revision, one.live_entries, one.live_bytes, team) for team, one in teams.items() if one.entries]
-        self._connection.executemany(_COUNT, counted)
+        write(SQL["sqlite_team_counted"], counted)
         return answers
 
     async def news(self) -> list[str]:
@@ -197,18 +172,15 @@ class SqliteDatabase:
 
     def back_up(self, path: str) -> None:
         """A copy as of now, beside whoever writes."""
-        with _for_us_alone(), closing(sqlite3.connect(path)) as copy:
+        with closing(sqlite3.connect(path)) as copy:
+            _keep_private(path)
             self._connection.backup(copy)
 
 
-@contextmanager
-def _for_us_alone() -> Iterator[None]:
-    """Files made here are 0600: the texts of a team are not for everybody on this machine."""
-    mask = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(mask)
+def _keep_private(path: str) -> None:
+    """A new file becomes 0600, and SQLite makes those beside it alike: the texts of a team are not for everybody."""
+    if not os.path.getsize(path):
+        os.chmod(path, 0o600)
 
 
 class _Team:

@@ -16,24 +16,15 @@ from memdir.disk.atomic import keep_bytes, make_folder
 from memdir.disk.safe_path import is_index, resolve_key
 from memdir.dream.dream import DreamReport, DreamTask
 from memdir.errors import MemdirError
-from memdir.hub.hub_database import HubDatabase, Row
+from memdir.hub.hub_database import SQL, HubDatabase, Row
 from memdir.hub.jobs import ProposedChange, ask_for, fail, finish, take
 from memdir.memdir import open_memory
 from memdir.share.remote import digest_of
 
-_CHANGED = (
-    "select t.id from teams t where exists (select 1 from entries e where e.team = t.id and e.changed >"
-    " coalesce((select max(j.created) from jobs j where j.team = t.id and j.kind = 'dream'), 0)) order by t.id"
-)
-_ENTRIES = (
-    "select e.key, e.saved, v.content from entries e join versions v on v.team = e.team and v.rev = e.rev"
-    " where e.team = ? and e.deleted = 0 order by e.key"
-)
-
 
 async def ask_for_all(database: HubDatabase, now: int) -> None:
     """A dream of every team that has changed since it was last asked for."""
-    for (team,) in await database.run(_CHANGED):
+    for (team,) in await database.run(SQL["teams_changed"]):
         async with database.transaction() as held:
             await ask_for(held, team, "dream", now)
 
@@ -42,7 +33,7 @@ async def work(database: HubDatabase, now: Callable[[], int]) -> dict[str, int]:
     """Do what waits, one job after the other. One that fails says so in its row and keeps nobody from the next."""
     counted = {"done": 0, "failed": 0}
     while job := await take(database, now()):
-        rows = await database.run(_ENTRIES, job.team)
+        rows = await database.run(SQL["texts_living"], job.team)
         dreaming = asyncio.ensure_future(asyncio.to_thread(dream_of, rows))
         await asyncio.wait((dreaming,))
         if error := dreaming.exception():  # whatever a text does to the dream: the night is for all teams

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import TooLarge, read_with_status, reason_of
@@ -21,6 +22,31 @@ from memdir.store.scan import walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import STAYS_PRIVATE, why_private
 
+_MAX_NUMBER = 1 << 63  # what a database counts to
+
+
+class GivenJson(dict[str, Any]):
+    """An object of JSON that somebody else wrote: what is not of the kind that is asked for counts as nothing."""
+
+    @staticmethod
+    def of(found: object) -> GivenJson:
+        return GivenJson(found) if isinstance(found, dict) else GivenJson()
+
+    def text(self, name: str) -> str:
+        found = self.get(name)
+        return found if isinstance(found, str) else ""
+
+    def number(self, name: str) -> int:
+        found = self.get(name)
+        return found if isinstance(found, int) and not isinstance(found, bool) and abs(found) < _MAX_NUMBER else 0
+
+    def part(self, name: str) -> GivenJson:
+        return GivenJson.of(self.get(name))
+
+    def parts(self, name: str) -> list[GivenJson]:
+        found = self.get(name)
+        return [GivenJson(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
 
 @dataclass(frozen=True)
 class NotShared:
@@ -30,6 +56,7 @@ class NotShared:
     reason: Reason | str
     told: str
     remedy: str = ""
+    kinds: tuple[str, ...] = ()  # of secrets
 
 
 def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
@@ -49,7 +76,7 @@ def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:
     kinds, told = secrets_in(key, data)
     if kinds:
         remedy = "Take it out and say where it is kept instead; what was shown to others must be revoked"
-        return NotShared(harmless_name(key, data), "secret", f"it holds a secret: {told}", remedy)
+        return NotShared(harmless_name(key, data), "secret", f"it holds a secret: {told}", remedy, kinds)
     if why := why_private(data):
         return NotShared(harmless_name(key, data), "private", why, f"Move it out of team/. {STAYS_PRIVATE}")
     return None

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from memdir.disk.atomic import delete_file, keep_bytes
 from memdir.disk.plain_file import read_if_plain
@@ -17,6 +16,7 @@ from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError
 from memdir.layout import Place
+from memdir.share.judge import GivenJson
 from memdir.share.remote import GONE, Manifest, Reason, TeamCaps, Version, digest_of, is_digest, moment
 from memdir.store.shared import MAX_KNOWN_BYTES, note_of_team
 
@@ -52,6 +52,7 @@ class KnownTeam:
     strays: dict[str, str] = field(default_factory=dict)  # digests of what lies here and this does not know, at first
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
     authors: dict[str, str] = field(default_factory=dict)  # of every text that stood here, by digest: it may come back
+    seals: dict[str, str] = field(default_factory=dict)  # of those that a hub gave, in proof of their authors
     purges: dict[str, int] = field(default_factory=dict)  # the last of each member, by its revision: once is enough
 
     @staticmethod
@@ -61,17 +62,16 @@ class KnownTeam:
         if os.path.lexists(path) and os.lstat(path).st_size > MAX_KNOWN_BYTES:  # as none it would undo what was deleted
             remedy = f"Move {path} away: the next sync is then like a first one"
             raise DiskError("the note of what the team had is larger than anybody reads", remedy=remedy)
-        found = note_of_team(place)
-        memories, purged, purges, authors = (found.get(name) for name in ("memories", "purged", "purges", "authors"))
-        if found.get("remote") != remote or not isinstance(memories, dict):
+        found = GivenJson(note_of_team(place))
+        if found.get("remote") != remote or not isinstance(found.get("memories"), dict):
             return KnownTeam(place, remote)
-        known = KnownTeam(place, remote, _text(found.get("revision")), _text(found.get("team")))
-        known.synced = moment(found.get("synced"))
-        known.seen = {key: _seen(told) for key, told in memories.items() if is_key(key) and isinstance(told, dict)}
-        known.purged = [one for one in purged if isinstance(one, str)] if isinstance(purged, list) else []
-        numbers = purges.items() if isinstance(purges, dict) else ()
-        known.purges = {name: at for name, at in numbers if isinstance(at, int)}
-        known.authors = {digest: _text(who) for digest, who in authors.items()} if isinstance(authors, dict) else {}
+        known = KnownTeam(place, remote, found.text("revision"), found.text("team"), moment(found.get("synced")))
+        memories, authors, seals, purges = map(found.part, ("memories", "authors", "seals", "purges"))
+        known.seen = {key: _seen(memories.part(key)) for key in memories if is_key(key)}
+        known.authors = {digest: authors.text(digest) for digest in authors}
+        known.seals = {digest: seals.text(digest) for digest in seals}
+        known.purges = {name: purges.number(name) for name in purges}
+        known.purged = [one for one in found.get("purged") or () if isinstance(one, str)]
         known.authors |= {one.version.digest: one.version.author for one in known.seen.values()}
         return known
 
@@ -84,6 +84,7 @@ class KnownTeam:
             self.revision = self.revision if is_deleted else ""
         told = {name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges")}
         told["authors"] = dict(list(self.authors.items())[-_MAX_AUTHORS:])
+        told["seals"] = dict(list(self.seals.items())[-_MAX_AUTHORS:])
         told["memories"] = {key: _told(one) for key, one in sorted(self.seen.items())}
         keep_bytes(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
         needed = {one.version.digest for one in self.seen.values()}
@@ -122,6 +123,7 @@ class KnownTeam:
     def note(self, key: str, version: Version, *, is_here: bool) -> None:
         self.seen[key] = SeenMemory(version, is_here=is_here)
         self.authors |= {} if version.is_gone else {version.digest: version.author}
+        self.seals |= {version.digest: version.seal} if version.seal else {}
 
     def note_refused(self, key: str, offered: Version, reason: Reason | str) -> None:
         """Note what the remote has beside what lies here: nothing is merged from a text that never did."""
@@ -145,14 +147,14 @@ class KnownTeam:
         return os.path.join(self.place.texts_of_team, digest)
 
 
-def _seen(told: Mapping[str, Any]) -> SeenMemory:
-    offered = _version(told["offered"]) if isinstance(told.get("offered"), dict) else None
-    return SeenMemory(_version(told), told.get("here") is True, offered, _text(told.get("refused")))
+def _seen(told: GivenJson) -> SeenMemory:
+    offered = _version(told.part("offered")) if "offered" in told else None
+    return SeenMemory(_version(told), told.get("here") is True, offered, told.text("refused"))
 
 
-def _version(told: Mapping[str, Any]) -> Version:
-    digest, author = _text(told.get("digest")), _text(told.get("author"))
-    return Version(digest if is_digest(digest) else GONE, author, told.get("saved", 0.0), told.get("purged") is True)
+def _version(told: GivenJson) -> Version:
+    digest, is_purged = told.text("digest"), told.get("purged") is True
+    return Version(digest if is_digest(digest) else GONE, told.text("author"), told.get("saved", 0.0), is_purged)
 
 
 def _told(one: SeenMemory) -> dict[str, object]:
@@ -163,7 +165,3 @@ def _told(one: SeenMemory) -> dict[str, object]:
 def _plain(version: Version) -> dict[str, object]:
     told: dict[str, object] = {"digest": version.digest, "author": version.author, "saved": version.saved}
     return told | ({"purged": True} if version.is_purged else {})
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -78,6 +78,7 @@ class Version:
     author: str = ""  # who saved it, as the remote tells
     saved: float = 0.0  # when, in seconds since the epoch: not when it was pulled
     is_purged: bool = False  # deleted with all that its author wrote
+    seal: str = field(default="", compare=False)  # by which a hub that has lost it knows its author again
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "author", _name_of(self.author))  # whoever tells it: a name, and nothing else

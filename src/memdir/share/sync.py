@@ -11,20 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
+from memdir import events
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
-from memdir.events import (
-    NullSink,
-    Sink,
-    entries_capped,
-    push_suppressed,
-    secret_skipped,
-    team_pulled,
-    team_pushed,
-    tell,
-)
 from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
 from memdir.share.merge import beside, is_second_of, name_beside, settle
@@ -38,6 +29,8 @@ from memdir.store.topic import Topic
 
 MAX_ROUNDS = 8  # of pulling again because somebody was faster; what is left then waits for the next sync
 MAX_BY_HAND = 10  # files that a person removes at once without a word; more than that is an accident
+_RAISE = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
+_LATE = "Wait until it is copied; where it stays away, delete the list in the folder `members` that names it"
 FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY = "By"  # the trailer that names whose change it was
@@ -81,7 +74,7 @@ class Sync:
     member: str = ""
     caps: TeamCaps = field(default_factory=TeamCaps)
     clock: Callable[[], float] = time.time
-    sink: Sink = field(default_factory=NullSink)
+    sink: events.Sink = field(default_factory=events.NullSink)
     on_progress: Callable[[int, int], None] | None = None
     on_purged: OnPurged | None = None
     require_free: Callable[[], None] = lambda: None  # LockBusy while nothing may be touched
@@ -247,17 +240,15 @@ class Sync:
         return self._no_place(key, reason) if reason else fault
 
     def _no_place(self, key: str, reason: Reason) -> NotShared:
-        if reason == "cap":
-            told = f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here"
-            remedy = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
-            return NotShared(harmless_name(key), reason, told, remedy)
-        if reason == "missing":
-            remedy = (
-                "Wait until it is copied; where it stays away, delete the list in the folder `members` that names it"
-            )
-            return NotShared(harmless_name(key), reason, "a newer text of it is announced, and is not there", remedy)
-        told = "is larger than a shared memory may be" if reason == "too_large" else "has a name that is refused here"
-        return NotShared(harmless_name(key), reason, f"it {told}")
+        words = {
+            "cap": (
+                f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here",
+                _RAISE,
+            ),
+            "missing": ("a newer text of it is announced, and is not there", _LATE),
+            "too_large": ("it is larger than a shared memory may be", ""),
+        }
+        return NotShared(harmless_name(key), reason, *words.get(reason, ("it has a name that is refused here", "")))
 
     def _take(
         self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
@@ -267,7 +258,7 @@ class Sync:
         origin, told = Origin(PULLED, trust="team"), ", ".join(sorted(versions)[:3])
         with self.store.changing(origin, f"from the team: {told}", **{BY: author or "unknown"}) as change:
             for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
-                tell(self.on_progress, number, len(versions))
+                events.tell(self.on_progress, number, len(versions))
                 with _faults_to(report, key):
                     stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
                     base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
@@ -386,7 +377,7 @@ class Sync:
         versions = dict.fromkeys(changes, Version(GONE, self.member, now))
         for key, digest in ((key, digest_of(data)) for key, data in texts.items()):
             author = known.authors.get(digest, self.member)  # whoever brings it back or renames it (ADR 0082)
-            versions[key] = Version(digest, author, min(local.saved[key], now))
+            versions[key] = Version(digest, author, min(local.saved[key], now), seal=known.seals.get(digest, ""))
         known.keep(texts)
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)
@@ -469,21 +460,21 @@ class Sync:
 
     def _leave_out(self, key: str, fault: NotShared, report: SyncReport, *, way: str) -> None:
         if key not in report.left_out and fault.reason == "secret":
-            self.sink.emit(secret_skipped(file=fault.file, found=fault.told, way=way))
+            self.sink.emit(events.secret_skipped(file=fault.file, found=fault.told, way=way))
         report.left_out[key] = fault
 
     def _tell(self, report: SyncReport) -> None:
-        left = list(report.left_out.values())
+        emit, left = self.sink.emit, list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
-        self.sink.emit(team_pulled(remote=self.name, **work, left_out=len(left)))
+        emit(events.team_pulled(remote=self.name, **work, left_out=len(left)))
         capped = sum(one.reason in ("cap", "too_large") for one in left)
         if capped:
-            self.sink.emit(entries_capped(files=capped, limit="entries or bytes"))
+            emit(events.entries_capped(files=capped, limit="entries or bytes"))
         if report.sent or report.sent_deletions:
-            self.sink.emit(team_pushed(remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
+            emit(events.team_pushed(remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
         if report.reason or left:
             reason = report.reason or left[0].reason
-            self.sink.emit(push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))
+            emit(events.push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))
 
 
 @contextmanager

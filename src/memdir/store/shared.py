@@ -25,7 +25,7 @@ _OFFLINE_SECONDS = 86_400.0  # a day without a network is a usual one
 STAYS_PRIVATE = (
     "Keep it in the scope user or project; what the team should know is of type feedback, project or reference"
 )
-_FENCE = "---"
+_FENCE, _HEAD = "---", r"---(?s:.*?)\n---[ \t\r]*(?:\n|$)"
 _SHARED_TYPES = frozenset(("feedback", "project", "reference"))
 # A line, or a part of one in braces, that gives a type, quoted, tagged or nested; and a key that only YAML can read.
 _TELLS_TYPE = r"""(?:^(?:---)?[\s\-?{]*|[{,]\s*)(?:[!&]\S*\s+)*["']?type["']?\s*(?::|$)([^,}]*)"""
@@ -51,6 +51,7 @@ def why_private(data: bytes) -> str:
     from unicodedata import category, normalize
 
     text = data.lstrip(b"\xef\xbb\xbf \t\r\n").decode("utf-8", "replace")
+    text = head[0] if (head := re.match(_HEAD, text)) else text  # the rest is long, and tells nothing
     if not text.isascii():
         text = "".join(c for c in normalize("NFKC", text) if category(c) not in ("Cf", "Mn")).lstrip()
     if not text.startswith(_FENCE):

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from memdir.disk.atomic import TEMPORARY_PREFIX, keep_bytes, write_project_file
 from memdir.disk.held_folder import held_folder
@@ -25,6 +24,7 @@ from memdir.disk.plain_file import read_if_plain, reason_of
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
+from memdir.share.judge import GivenJson
 from memdir.share.merge import beside, settle
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, digest_of, is_digest
 
@@ -165,9 +165,8 @@ class FolderRemote(Remote):
             rest = [one for one in writes if one not in away] + [one.before for one in away if one.before]
             head = self._merge(key, rest, known, there, second) if rest else Head(Version(GONE), {})
             lost = [one for one in away if not one.is_new or self._member == one.member or known == one.version.digest]
-            clock = (
-                head.clock if not lost else _joined([Write(head.version, {} if head.has_news else head.clock), *lost])
-            )
+            seen = {} if lost and head.has_news else head.clock
+            clock = _joined([Write(head.version, seen), *lost])
             return replace(head, clock=clock, away=(*head.away, *away), lost=(*head.lost, *lost))
         text = texts[head.version.digest]
         for other in living[1:]:
@@ -220,10 +219,9 @@ class FolderRemote(Remote):
             keep_bytes(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
 
     def _read_kept(self) -> Lists:
-        found = decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b"")
-        told = found.get("members") if isinstance(found, dict) and found.get("folder") == self.folder else None
-        lists = told.items() if isinstance(told, dict) else ()
-        return {name: _writes(own, name) for name, own in lists if _IS_ID(name)}
+        found = GivenJson.of(decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b""))
+        lists = found.part("members") if found.get("folder") == self.folder else GivenJson()
+        return {name: _writes(lists.part(name), name) for name in lists if _IS_ID(name)}
 
     def _members(self) -> list[str]:
         names = sorted(name.removesuffix(".json") for name in self._names(MEMBERS) if name.endswith(".json"))
@@ -242,9 +240,8 @@ class FolderRemote(Remote):
 
     def _read_list(self, member: str) -> dict[str, Write] | None:
         """None for one that cannot be read now."""
-        found = decode(self._read(MEMBERS, f"{member}.json", MAX_LIST_BYTES) or b"")
-        told = found.get("memories") if isinstance(found, dict) else None
-        return _writes(told, member) if isinstance(told, dict) else None
+        found = GivenJson.of(decode(self._read(MEMBERS, f"{member}.json", MAX_LIST_BYTES) or b""))
+        return _writes(found.part("memories"), member) if isinstance(found.get("memories"), dict) else None
 
     def _size(self, digest: str) -> int:
         with suppress(OSError, PathEscape), held_folder(self.folder, TEXTS) as held:
@@ -348,18 +345,15 @@ def _common(one: Write, other: Write) -> str:
     return other.base if one.has_seen_base(other) else one.base if other.has_seen_base(one) else GONE
 
 
-def _writes(told: object, member: str) -> dict[str, Write]:
-    found = told.items() if isinstance(told, dict) else ()
-    return {key: _write(one, member) for key, one in found if isinstance(one, dict) and is_key(key)}
+def _writes(told: GivenJson, member: str) -> dict[str, Write]:
+    return {key: _write(told.part(key), member) for key in told if isinstance(told[key], dict) and is_key(key)}
 
 
-def _write(told: Mapping[str, Any], member: str) -> Write:
-    texts = {name: value for name, value in told.items() if isinstance(value, str)}
-    clock = told.get("seen")
-    counts = clock.items() if isinstance(clock, dict) else ()
-    seen = {str(member): min(n, _MAX_OWN + 1) for member, n in counts if isinstance(n, int) and n > 0}
-    version = Version(texts.get("digest", GONE), texts.get("by", ""), told.get("saved", 0.0))
-    return Write(version, seen, texts.get("base", GONE), member)
+def _write(told: GivenJson, member: str) -> Write:
+    counts = told.part("seen").items()
+    seen = {member: min(n, _MAX_OWN + 1) for member, n in counts if isinstance(n, int) and n > 0}
+    version = Version(told.text("digest"), told.text("by"), told.get("saved", 0.0))
+    return Write(version, seen, told.text("base"), member)
 
 
 def _believed(lists: Lists) -> dict[str, list[Write]]:

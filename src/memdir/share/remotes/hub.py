@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version
+from memdir.share.judge import GivenJson
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, is_digest
 from memdir.store.shared import told_member
 from memdir.version import __version__
 
@@ -30,7 +31,6 @@ MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0  # of one read
 EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long others wait
 MAX_TOLD = 10  # memories of which is asked who purged them
-_MAX_NUMBER = 1 << 63  # what a database counts to
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Reason)} | {"same-name": "path"}
@@ -49,20 +49,21 @@ class _Listing:
     revision: int = 0
     restored: int = 0  # the last revision of the backup that it was brought back from; 0 where it never was
 
-    def take(self, told: Mapping[str, Any]) -> None:
-        key, etag, content = told.get("key"), told.get("etag"), told.get("content")
+    def take(self, told: GivenJson) -> None:
+        key, content, seal = told.get("key"), told.get("content"), told.text("seal")
         if not isinstance(key, str) or not is_key(key):
             self.refused[str(key)] = "path"
             return
         author, saved = _name(told, "by"), seconds_of(told.get("saved"))
         if told.get("deleted") is True:
             self.versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
-        elif isinstance(content, str) and isinstance(etag, str):
-            self.versions[key], self.texts[key] = Version(etag, author, saved), content.encode("utf-8", "replace")
+        elif isinstance(content, str) and (etag := told.text("etag")):
+            self.versions[key] = Version(etag, author, saved, seal=seal if is_digest(seal) else "")
+            self.texts[key] = content.encode("utf-8", "replace")
             if why := self.room.fault_of(key, len(self.texts[key])):
                 self.refused[key] = why
                 del self.texts[key]
-        self.revisions[key] = _number(told, "revision")
+        self.revisions[key] = told.number("revision")
 
 
 class HubRemote(Remote):
@@ -83,7 +84,7 @@ class HubRemote(Remote):
         self._connection: http.client.HTTPConnection | None = None
         self.requests = 0  # that were made
 
-    def me(self) -> dict[str, Any]:
+    def me(self) -> GivenJson:
         """Whose token this is, and of which team."""
         return self._json("GET", "/v1/me")
 
@@ -124,8 +125,8 @@ class HubRemote(Remote):
         """Whether a memory once had this very text there, as the log tells."""
         return any(one.get("etag") == digest for one in self._versions(key))
 
-    def _versions(self, key: str) -> list[dict[str, Any]]:
-        return _list(self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}"), "versions")
+    def _versions(self, key: str) -> list[GivenJson]:
+        return self._json("GET", f"{self._path}/versions?key={quote(key, safe='')}").parts("versions")
 
     def _listed(self, since: int) -> _Listing:
         """What changed after a revision; after none, all that is there, and what was deleted."""
@@ -138,10 +139,10 @@ class HubRemote(Remote):
             entries, before, unless = answer.get("entries"), found.revision, ""
             if not isinstance(entries, list) or len(entries) > PAGE or not isinstance(answer.get("revision"), int):
                 break
-            for one in _list(answer, "entries"):
+            for one in answer.parts("entries"):
                 found.take(one)
-            found.purged |= {_name(one, "member"): _number(one, "revision") for one in _list(answer, "purged")}
-            found.revision, found.restored = _number(answer, "revision"), _number(answer, "restored")
+            found.purged |= {_name(one, "member"): one.number("revision") for one in answer.parts("purged")}
+            found.revision, found.restored = answer.number("revision"), answer.number("restored")
             if answer.get("more") is not True:
                 return found
             if found.revision <= before:
@@ -156,16 +157,16 @@ class HubRemote(Remote):
         for keys in _batches(delta):
             changes = [_change(key, delta, expected) for key in keys]
             answer = self._json("POST", f"{self._path}/batch", {"changes": changes})
-            for one in _list(answer, "results"):
+            for one in answer.parts("results"):
                 key, status = str(one.get("key")), one.get("status")
                 if key in delta.versions and status in (200, 201):
                     accepted[key] = delta.versions[key]
                 elif key in delta.versions:
-                    refused[key] = _REASONS.get(str(_object(one, "error").get("kind")), "not_allowed")
+                    refused[key] = _REASONS.get(str(one.part("error").get("kind")), "not_allowed")
             if not accepted.keys() | refused.keys() >= set(keys):
                 raise self._no_hub()
             # Where others wrote in between, their changes are still to come: the old revision is the one to ask with.
-            since += len(keys) if expected.revision and _number(answer, "revision") == since + len(keys) else 0
+            since += len(keys) if expected.revision and answer.number("revision") == since + len(keys) else 0
         is_whole = expected.revision and len(accepted) == len(delta.versions)
         told: dict[str, str] = {}
         with suppress(RemoteError):  # what was taken is taken
@@ -177,8 +178,8 @@ class HubRemote(Remote):
 
     def _limits(self, refused: Mapping[str, Reason]) -> dict[str, str]:
         """The team's limits on the hub, for what is beyond them."""
-        limits = _object(self.me(), "limits")
-        most, one, all_bytes = (_number(limits, name) for name in ("entries", "entryBytes", "teamBytes"))
+        limits = self.me().part("limits")
+        most, one, all_bytes = (limits.number(name) for name in ("entries", "entryBytes", "teamBytes"))
         words: dict[Reason, str] = {"cap": f"the team may have {most:,} memories and {all_bytes:,} bytes on the hub"}
         words["too_large"] = f"a memory may have {one:,} bytes on the hub"
         return {key: words[reason] for key, reason in refused.items() if reason in words}
@@ -186,8 +187,8 @@ class HubRemote(Remote):
     def _purged(self, key: str, digest: str) -> str:
         """By whom and when a text was purged for the team, and whose it was, as far as the log tells."""
         log = [one for one in self._versions(key) if one.get("reason") == "purged"]
-        deleted = next((one for one in log if one.get("op") == "delete"), {})
-        written = next((one for one in log[::-1] if one.get("etag") == digest), {})
+        deleted = next((one for one in log if one.get("op") == "delete"), GivenJson())
+        written = next((one for one in log[::-1] if one.get("etag") == digest), GivenJson())
         by, whose = (told_member(_name(one, "by")) for one in (deleted, written))
         when, told = seconds_of(deleted.get("changed")), "it was purged for the team"
         told += f" by {by}" if by else ""
@@ -198,11 +199,11 @@ class HubRemote(Remote):
         """Wait until somebody wrote, no longer than one request may take; whether somebody did."""
         since = _numbers(revision)[0]
         told = self._json("GET", f"{self._path}/changes?since={since}&wait={WAIT_SECONDS}")
-        return _number(told, "revision") > since
+        return told.number("revision") > since
 
-    def proposals(self, *, with_texts: bool = True) -> list[dict[str, Any]]:
+    def proposals(self, *, with_texts: bool = True) -> list[GivenJson]:
         """What the team's nightly dream would change, as it waits for a member's yes or no."""
-        return _list(self._json("GET", f"{self._path}/proposals{'' if with_texts else '?content=0'}"), "proposals")
+        return self._json("GET", f"{self._path}/proposals{'' if with_texts else '?content=0'}").parts("proposals")
 
     def decide(self, proposal: int, decision: Literal["accept", "reject"]) -> None:
         self._json("POST", f"{self._path}/proposals/{proposal}", {"decision": decision})
@@ -219,7 +220,7 @@ class HubRemote(Remote):
     def _path(self) -> str:
         return f"/v1/teams/{quote(self._team, safe='')}"
 
-    def _json(self, method: str, path: str, body: object = None, *, unless: str = "") -> dict[str, Any]:
+    def _json(self, method: str, path: str, body: object = None, *, unless: str = "") -> GivenJson:
         """What a hub answers; nothing where all is as it was at the state `unless`."""
         data = json.dumps(body).encode() if body is not None else None
         fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}"}
@@ -227,14 +228,14 @@ class HubRemote(Remote):
         fields |= {"Content-Type": "application/json"} if data is not None else {}
         status, content = self._send(method, self._parts.path.rstrip("/") + path, data, fields)
         if status == 304 and unless:
-            return {}
+            return GivenJson()
         try:
-            answer = json.loads(content)
+            answer = GivenJson.of(json.loads(content))
         except (ValueError, RecursionError):
-            answer = None
+            answer = GivenJson()
         if status >= 300:
-            raise self._failure(status, answer if isinstance(answer, dict) else {})
-        if not isinstance(answer, dict) or not answer:
+            raise self._failure(status, answer)
+        if not answer:
             raise self._no_hub()
         return answer
 
@@ -270,8 +271,8 @@ class HubRemote(Remote):
         remedy = "Check the address, and what stands between: a proxy, a login page"
         return RemoteError(f"{self._parts.netloc} answers what no hub answers", kind="broken", remedy=remedy)
 
-    def _failure(self, status: int, answer: Mapping[str, Any]) -> RemoteError:
-        told = _object(answer, "error")
+    def _failure(self, status: int, answer: GivenJson) -> RemoteError:
+        told = answer.part("error")
         message, remedy = str(told.get("message") or f"status {status}"), str(told.get("remedy") or "")
         if status == 401 or (status == 404 and not remedy):  # the hub tells it to programs
             remedy = f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's"
@@ -319,6 +320,7 @@ def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
     version = delta.versions[key]
     saved = datetime.fromtimestamp(version.saved, UTC).isoformat()
     what = {"op": "delete"} if version.is_gone else {"op": "put", "content": delta.texts[key].decode("utf-8")}
+    what |= {"author": version.author, "seal": version.seal} if version.seal else {}
     return {"key": key, "ifMatch": expected.digest(key) or None, "saved": saved, **what}
 
 
@@ -328,24 +330,8 @@ def _numbers(revision: str) -> tuple[int, int]:
     return int(since) if since.isdecimal() else 0, int(restored) if restored.isdecimal() else 0
 
 
-def _name(answer: Mapping[str, Any], who: str) -> str:
-    name = _object(answer, who).get("name")
-    return name if isinstance(name, str) else ""
-
-
-def _object(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = answer.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _list(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    found = answer.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _number(answer: Mapping[str, Any], name: str) -> int:
-    found = answer.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and abs(found) < _MAX_NUMBER else 0
+def _name(answer: GivenJson, who: str) -> str:
+    return answer.part(who).text("name")
 
 
 def seconds_of(told: object) -> float:

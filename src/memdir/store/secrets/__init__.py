@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_PIECES = 4  # texts over which a secret is followed
 LONGEST_SECRET = 4_096  # looked at beyond a cut; more is a key block, which is known by how it begins
+_TAGS = b"\xf3\xa0"  # how each of the tag characters begins
 MAX_ROUNDS = 4  # taking one secret out can lay another bare; more than a few layers is no text that people write
 
 
@@ -66,7 +67,7 @@ def _found(text: str, view: View, layers: int) -> list[Finding]:
 
 def _in_tags(text: str) -> Iterator[Finding]:
     """A secret that is written in the tag characters, which nothing shows and models read."""
-    if text.isascii():
+    if text.isascii() or _TAGS not in text.encode("utf-8", "surrogatepass"):
         return
     for run in compiled(r"[\U000e0020-\U000e007e]{16,}").finditer(text):
         hidden = "".join(chr(ord(one) - 0xE0000) for one in run.group())
