@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import (
@@ -59,12 +59,22 @@ class Git:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.objects = os.path.join(folder, "objects")
-        self.kept_open: tuple[int, ...] = ()  # descriptors that git inherits: see `locked`
+        self._kept_open: tuple[int, ...] = ()  # descriptors that git inherits
         self._is_looked_over = False
 
     @property
     def exists(self) -> bool:
         return os.path.lexists(self.folder)
+
+    @contextmanager
+    def held_by(self, lock: int) -> Iterator[None]:
+        """While the directory's lock is held: every git inherits it, so that none outlives it if we are killed, and the
+        objects are looked over once, since nobody else of ours writes any."""
+        self._kept_open, self._is_looked_over = (lock,), False
+        try:
+            yield
+        finally:
+            self._kept_open = ()
 
     @property
     def has_packs(self) -> bool:
@@ -214,6 +224,8 @@ class Git:
 
     def look_over(self) -> None:
         """Refuse what would lead git out of the objects, or make it wait for ever: links, pipes, devices."""
+        if self._is_looked_over and self._kept_open:
+            return
         for path in (os.path.join(self.folder, name).rstrip(os.sep) for name in FOLDERS):
             if os.path.lexists(path) and not is_real_folder(path):
                 raise self.failure(f"{path} is not a folder")
@@ -252,7 +264,7 @@ class Git:
         if max_bytes is not None:
             return run_git_bounded(arguments, variables, where, TIMEOUT_SECONDS, max_bytes)
         return run_git(
-            arguments, variables, cwd=where, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, kept_open=self.kept_open
+            arguments, variables, cwd=where, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, kept_open=self._kept_open
         )
 
     def _put_alternates_away(self) -> None:

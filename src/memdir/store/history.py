@@ -10,7 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from memdir.disk.atomic import delete_file, disk_error
 from memdir.disk.git import MANY_BLOBS, Git, object_id, object_path, read_batch, read_object, tree_objects, write_object
@@ -166,15 +166,6 @@ class History:
     def is_readable(self) -> bool:
         """Whether git is there to look back with."""
         return bool(find_program("git"))
-
-    @contextmanager
-    def held_by(self, lock: int) -> Iterator[None]:
-        """While the directory's lock is held: every git inherits it, so that none outlives it if we are killed."""
-        self.git.kept_open = (lock,)
-        try:
-            yield
-        finally:
-            self.git.kept_open = ()
 
     def head(self) -> str:
         """The last commit, "" when there is none yet; HistoryError when that cannot be told."""

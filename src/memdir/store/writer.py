@@ -56,7 +56,7 @@ class Writer:
     def locked(self, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
         """Hold the directory's lock; every git that runs meanwhile holds it too. Events wait for its end."""
         held = locked(self.place.lock, wait_seconds=wait_seconds)
-        with self.sink.held(), held as descriptor, self.history.held_by(descriptor):
+        with self.sink.held(), held as descriptor, self.history.git.held_by(descriptor):
             yield
 
     def carry_out(self, journal: Journal) -> None:
