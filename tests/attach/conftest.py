@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.in_process import run_here
 
 CLAUDE = """{
   "model": "opus",
@@ -59,9 +61,7 @@ def user_home(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(memdir_command: str, project: Path) -> Run:
     def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [memdir_command, *words], cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
-        )
+        done = _ran(memdir_command, words, project)
         assert done.returncode == code, done.stderr + done.stdout
         return done
 
@@ -73,9 +73,12 @@ def told(memdir_command: str, project: Path) -> Told:
     """What a command answers in JSON, whatever its exit code."""
 
     def told(*words: str) -> dict[str, Any]:
-        command = [memdir_command, *words, "--json"]
-        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
-        found: dict[str, Any] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(_ran(memdir_command, (*words, "--json"), project).stdout)
         return found
 
     return told
+
+
+def _ran(command: str, words: Sequence[str], project: Path) -> subprocess.CompletedProcess[str]:
+    done = run_here(command, words, cwd=project)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -20,10 +20,12 @@ import pytest
 
 from memdir.memdir import open_memory
 from tests.conftest import Clock
+from tests.in_process import run_here
 
 
 class Shell:
-    """Starts `memdir` as a shell does, in the project's folder."""
+    """Runs `memdir` in the project's folder: as a shell starts it where something is said about its process (streams,
+    encoding, environment), and else in this one."""
 
     def __init__(self, command: str, project: Path) -> None:
         self.command = command
@@ -32,10 +34,15 @@ class Shell:
     def __call__(
         self, *words: str | bytes, stdin: bytes | None = None, **more: Any
     ) -> subprocess.CompletedProcess[bytes]:
-        env = {**os.environ, **more.pop("env", {})}
-        source: dict[str, Any] = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
-        more.setdefault("cwd", self.project)
-        done = subprocess.run([self.command, *words], capture_output="stdout" not in more, env=env, **source, **more)
+        cwd = more.pop("cwd", self.project)
+        texts = [word for word in words if isinstance(word, str)]
+        if more or len(texts) < len(words):
+            more["env"] = {**os.environ, **more.get("env", {})}
+            more |= {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
+            more.setdefault("capture_output", "stdout" not in more)
+            done = subprocess.run([self.command, *words], cwd=cwd, **more)
+        else:
+            done = run_here(self.command, texts, cwd=cwd, stdin=stdin or b"")
         assert b"Traceback" not in (done.stderr or b"") and done.returncode != 70, done.stderr
         return done
 
