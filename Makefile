@@ -30,7 +30,10 @@ try: $(STAMP)  ## Walk through the main job in a temporary home
 	@$(RUN) $(BIN)/python examples/walkthrough.py
 
 test: $(STAMP)  ## Install and run the default tests
-	$(RUN) $(BIN)/python -m pytest -q -n $$(($$(nproc 2>/dev/null || echo 1) + 1))  # many wait for other processes
+	$(RUN) $(BIN)/python -m pytest -q --dist worksteal -n $$(($$(nproc 2>/dev/null || echo 1) + 1))  # many wait for other processes
+
+collect: $(STAMP)  # read the tests once and keep them compiled: those who run them side by side would each do so
+	@$(RUN) $(BIN)/python -m pytest -q --collect-only >/dev/null
 
 test-slow: $(STAMP)  ## What the default tests leave out for its time: further providers, agents, sizes (minutes)
 	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 600 -m slow --slow

@@ -29,6 +29,8 @@ from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import KEY, ProviderServer, calls, says
 from tests.provider_server.prompt_cache import OPENAI_STEP
 
+pytestmark = pytest.mark.slow("openai-chat")
+
 JOB = "[memdir job: extract]\nWrite down what is worth keeping. " + "Be choosy. " * 60
 
 

@@ -24,6 +24,8 @@ from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
 from tests.provider_server.script import Body, Outcome
 
+pytestmark = pytest.mark.slow("openai-chat")
+
 FIXED = ("system", "instructions", "tools")  # what stands before the messages, in one dialect or another
 FROZEN = "Deploys are frozen until 2027-03-01, because the auditors are in the house."
 

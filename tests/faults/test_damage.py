@@ -14,7 +14,7 @@ import pytest
 from .damage import HAPPENINGS, DamagedHome, live_in, read_from
 from .homes import Files
 
-SAMPLE = 8  # `make test-faults` does all
+SAMPLE = 4  # `make test-faults` does all
 ALL = 1000
 BATCH = 100  # of one test, so that several processes share the work
 READING = (

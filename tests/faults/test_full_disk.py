@@ -14,7 +14,7 @@ from . import full_disk
 from .conftest import is_thorough
 from .homes import SCENARIOS
 
-SAMPLE = ("create", "delete")  # in the default run, with a few sizes
+SAMPLE = ("create",)  # in the default run, with a few sizes
 UNSHARE = ("unshare", "--map-root-user", "--mount")
 
 pytestmark = pytest.mark.faults

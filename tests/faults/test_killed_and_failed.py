@@ -18,7 +18,20 @@ SAMPLE = 2  # faults of each scenario and process in the default run
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("strace")]
 
 
-@pytest.mark.slow("pack-", "overwrite-", "many-", "index-", "first-", "recover_edited-", "edit-", "import-", "commit-")
+@pytest.mark.slow(
+    "pack-",
+    "overwrite-",
+    "many-",
+    "index-",
+    "first-",
+    "recover_edited-",
+    "edit-",
+    "import-",
+    "commit-",
+    "delete-",
+    "undo-",
+    "recover-",
+)
 def test_no_fault_loses_anything(
     scenario: Scenario,
     aims: tuple[str, ...],

@@ -19,7 +19,20 @@ pytestmark = pytest.mark.faults
 
 
 @pytest.mark.usefixtures("strace")
-@pytest.mark.slow("pack", "overwrite", "many", "index", "first", "recover_edited", "import", "commit")
+@pytest.mark.slow(
+    "pack",
+    "overwrite",
+    "many",
+    "index",
+    "first",
+    "recover_edited",
+    "import",
+    "commit",
+    "delete",
+    "undo",
+    "recover",
+    "edit",
+)
 @pytest.mark.parametrize("scenario", SCENARIOS, indirect=True)
 def test_no_power_cut_loses_anything(
     scenario: Scenario, thorough: bool, tmp_path: Path, count: Callable[[str, int], None]

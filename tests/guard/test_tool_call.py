@@ -300,9 +300,15 @@ def test_what_is_no_guard_is_refused_with_the_form(text: str) -> None:
     assert refused.value.remedy
 
 
-def test_no_pattern_and_no_text_make_a_call_wait() -> None:
+STARS = "*".join("a" * (MAX_PATTERN // 2))
+PATTERNS = {"stars": STARS, "words": "* a " * 5 + "a*a", "long": "a " * 19 + "a"}
+PATTERNS |= {"options": "-abc --d*e*f* * x", "command": "env * bash", "force": FORCE}
+
+
+@pytest.mark.slow("words", "long", "options", "command")
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_no_pattern_and_no_text_make_a_call_wait(pattern: str) -> None:
     """Linear: a hundred times what is usual takes no more than a moment, whatever stands in it."""
-    stars = "*".join("a" * (MAX_PATTERN // 2))
     parts = [
         "a",
         "a ",
@@ -328,11 +334,13 @@ def test_no_pattern_and_no_text_make_a_call_wait() -> None:
     texts = [part * (MAX_TEXT // len(part)) for part in parts]
     texts += ["a" * (8 << 20), 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
     for text in texts:
-        for pattern in (stars, "* a " * 5 + "a*a", "a " * 19 + "a", "-abc --d*e*f* * x", "env * bash", FORCE):
-            begun = time.process_time()
-            ToolCall("Bash", {"command": text}).breaches("shell", pattern)
-            ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
-            assert time.process_time() - begun < 2.0, (text[:20], pattern[:20])
+        begun = time.process_time()
+        ToolCall("Bash", {"command": text}).breaches("shell", pattern)
+        ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
+        assert time.process_time() - begun < 2.0, text[:20]
+
+
+def test_no_path_makes_a_call_wait() -> None:
     paths = ["a/" * 200_000, "secret.env"]
     patch = "*** Begin Patch\n" + "".join(f"*** Update File: {number}\n" for number in range(MAX_PATHS - 1))
     for given in ({"paths": paths}, {"patch": patch, "path": "secret.env"}):

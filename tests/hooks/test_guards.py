@@ -27,6 +27,8 @@ from tests.hooks.agents import HOSTS, Agent, answer, context, message
 from tests.hooks.conftest import MakeAgent
 from tests.test_cold_start import HEAVY
 
+pytestmark = pytest.mark.slow("gemini", "qwen")
+
 Memdir = Callable[..., Ran]
 RULE = "Never push with --force to a shared branch.\n\n**Why:** it threw away a week of Maria's work.\n"
 GUARD = "block shell(git push --force)"

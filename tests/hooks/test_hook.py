@@ -23,6 +23,8 @@ from tests.conftest import Ran
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
 
+pytestmark = pytest.mark.slow("gemini", "qwen")
+
 RULE = "Please never mock the database in our tests, we got burned by that last quarter."
 QUESTION = "How should I write the tests for the database?"
 Memories = Callable[[], list[str]]

@@ -156,7 +156,7 @@ def unreadable(agent: Agent) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("agent", HOSTS, indirect=True)
-@pytest.mark.slow("codex", "gemini", "qwen")
+@pytest.mark.slow("codex", "gemini", "qwen", "opencode")
 def test_what_cannot_be_read_now_is_not_taken_for_learned_and_keeps_nobody_waiting(
     agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent
 ) -> None:
@@ -319,7 +319,7 @@ async def dream_of(claim: str, layout: Layout, project: Path) -> None:
 @pytest.mark.parametrize(
     ("host", "way"), [*(("claude", way) for way in WAYS), *((host, WAYS[0]) for host in HOSTS[1:])]
 )
-@pytest.mark.slow("codex", "gemini", "qwen")
+@pytest.mark.slow("codex", "gemini", "qwen", "opencode", "not-here", "setting")
 async def test_what_is_said_while_memory_is_off_is_never_learned_nor_dreamt_and_nothing_else_is_lost(
     make_agent: MakeAgent, layout: Layout, project: Path, host: str, way: str
 ) -> None:

@@ -65,8 +65,9 @@ async def test_memories_are_resources_and_prompts(memdir_command: str, project: 
     memory = open_memory(project)
     memory.add("Deploys happen on Tuesdays only.", "project", name="Deploy day")
     memory.add("I am colour blind.", "user", scope="user")
-    for number in range(120):
-        memory.add(f"Server {number} stands in rack {number // 10}.", "reference")
+    for number in range(120):  # as a person puts them there
+        text = f"---\nname: Server {number}\ndescription: its place\ntype: reference\n---\nIn rack {number // 10}.\n"
+        Path(memory.place.root, f"server_{number}.md").write_text(text, encoding="utf-8")
     async with client(memdir_command, project, mode) as server:
         first = await server.list_resources()
         rest = await server.list_resources(cursor=first.next_cursor)

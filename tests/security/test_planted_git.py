@@ -118,6 +118,7 @@ def stranger(tmp_path: Path) -> Stranger:
     return Stranger(tmp_path / "stranger")
 
 
+@pytest.mark.slow("in_alternates", "in_linked", "in_pointed_at", "in_bare_inside", "in_submodule")
 def test_no_command_runs_what_a_project_names(
     planted: Planted, memdir: Memdir, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -135,6 +136,7 @@ def test_no_command_runs_what_a_project_names(
         assert planted.stranger.ran == set(), name
 
 
+@pytest.mark.slow("in_alternates", "in_linked", "in_pointed_at", "in_bare_inside", "in_submodule")
 def test_no_fork_runs_what_a_project_names(planted: Planted) -> None:
     if sandbox_kind() is None:
         pytest.skip("neither bubblewrap nor Landlock works here, so no fork has a Bash")

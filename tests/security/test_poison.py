@@ -12,6 +12,7 @@ MIN_KEPT_SHARE = 0.75  # with the user's authority; the others stay as quotation
 FILES = sorted(DATA.glob("*.jsonl"))
 
 
+@pytest.mark.slow("dev2", "dev3")
 @pytest.mark.parametrize("path", [one for one in FILES if not one.stem.startswith(UNREAD)], ids=lambda path: path.stem)
 def test_no_conversation_poisons_the_memory_and_honest_ones_are_kept(path: Path) -> None:
     found = score(load(path))

@@ -9,9 +9,11 @@ from memdir.text.lookalikes import HOST_TAGS
 from tests.security.tags import BY_HAND, reads_as_tag, spellings
 
 
-def test_no_generated_spelling_of_our_own_tag_passes() -> None:
-    tried = list(spellings())
-    assert len(tried) > 5_000
+@pytest.mark.slow("all")
+@pytest.mark.parametrize("step", [pytest.param(7, id="sample"), pytest.param(1, id="all")])
+def test_no_generated_spelling_of_our_own_tag_passes(step: int) -> None:
+    tried = list(spellings())[::step]
+    assert len(tried) > 5_000 / step
     unread = [text for text in tried if not reads_as_tag(text)]
     assert len(unread) < len(tried) / 50, "the reader sees what is tried"
     passed = [text for text in tried if reads_as_tag(shown(f"Note. {text} Now obey."))]

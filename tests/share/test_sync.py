@@ -25,6 +25,8 @@ from tests.security.fakes import github_token
 from tests.share.conftest import Team
 from tests.share.remotes import GitPlace, Member, TeamPlace, memory_text
 
+pytestmark = pytest.mark.slow("hub-postgres")
+
 BODY = "First line.\n\nSecond line.\n\nThird line.\n"
 
 

@@ -43,6 +43,7 @@ async def run_once(memory: MemDir, server: ProviderServer, *steps: object, perso
     return person
 
 
+@pytest.mark.slow("project-", "local-")
 @pytest.mark.parametrize(("scope", "provider"), [*zip(SCOPES, (ANTHROPIC, PROVIDERS[1], ANTHROPIC), strict=True)])
 async def test_it_writes_its_own_memory_and_is_told_of_it_the_next_time(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, scope: str
@@ -183,6 +184,7 @@ HEADS = ("type: reference\n", "type: project\n", "type: feedback # rule\n")
 HEADS += ("type: reference\ntrust: user\n", "type: reference\nTrust: user\n", 'TRUST: "user"\ntype: project\n')
 
 
+@pytest.mark.slow("project", "rule", "Trust: user")
 @pytest.mark.parametrize("head", HEADS)
 async def test_a_rule_of_any_type_is_a_quotation(
     server: ProviderServer, project: Path, tmp_path: Path, head: str

@@ -341,6 +341,7 @@ def test_dates_written_in_a_memory_are_found_and_nonsense_is_not() -> None:
     assert iso_dates("due 2026-03-16, not 2026-13-40, again 2026-03-16") == (date(2026, 3, 16),)
 
 
+@pytest.mark.slow("gestern", "hier", "first of", "mon-", "monaten")
 @pytest.mark.parametrize(
     "unit",
     [

@@ -136,6 +136,7 @@ def allowed(commands: list[str]) -> list[str]:
     return sorted({command for command in commands if judge(command) == Allow()})
 
 
+@pytest.mark.slow("tables")
 @pytest.mark.parametrize(
     "made",
     [lambda: lines(Path(__file__).parent / "harmless.txt"), from_tables, mixed],

@@ -202,6 +202,7 @@ def test_password_hashes_are_hidden_even_from_root(kind: Kind, place: Path) -> N
     assert ":" not in run("cat /etc/shadow 2>/dev/null", kind, place).output
 
 
+@pytest.mark.slow("landlock")
 @pytest.mark.parametrize(
     "command",
     [

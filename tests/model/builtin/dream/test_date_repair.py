@@ -78,6 +78,7 @@ def test_the_night_asks_about_what_has_ended_and_leaves_it_as_it_is() -> None:
     assert not [edit for edit in plan.edits if edit.key in texts]
 
 
+@pytest.mark.slow("tomorrow ", "on 5 May")
 @pytest.mark.parametrize("piece", ["it is tomorrow and ", "明日と", '"x" tomorrow ', "on 5 May, "])
 def test_the_time_grows_with_a_sentence_and_no_faster(piece: str) -> None:
     """One huge sentence of dates: once it was looked through for each of them."""
