@@ -110,8 +110,7 @@ class Git:
 
     def head(self) -> str:
         """The last commit, "" when there is none yet; HistoryError when that cannot be told."""
-        named = self.named_head()
-        if not named:
+        if not (named := self.named_head()):
             if self._had_commits():
                 raise self.failure("its branch is gone or unreadable")
             return ""
@@ -187,8 +186,7 @@ class Git:
 
     def complaints(self) -> list[str]:
         """What git finds wrong with the objects; empty when they are sound."""
-        head = self.head()
-        if not head:
+        if not (head := self.head()):
             return []
         status, output, errors = self._call(("fsck", "--no-dangling", "--no-progress", head), b"")
         if status == 0:
