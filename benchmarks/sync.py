@@ -71,7 +71,7 @@ def measured(name: str, place: TeamPlace, folder: Path, shim: Path, counted: Pat
     os.environ["PATH"] = plain
     assert report.reason == "no_change", report
     started = time.perf_counter()
-    read_local(str(one.root), one.caps)
+    read_local(one.store.place, one.caps)
     floor = time.perf_counter() - started
     requests = asked(one.remote) - before
     processes = len(counted.read_text().splitlines()) if counted.exists() else 0

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import MemdirError
+from memdir.layout import Place
+from memdir.share.judge import read_local
+from memdir.share.remote import TeamCaps
 from memdir.store.history import Origin
 from tests.share.conftest import Team
 from tests.share.remotes import TeamPlace, memory_text
@@ -41,6 +44,17 @@ def swapping(folder: Path, outside: Path, aside: Path) -> Iterator[None]:
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def test_of_a_directory_that_is_a_link_nothing_is_read_for_others(tmp_path: Path) -> None:
+    """The moment in which the races below are lost."""
+    memory, outside = tmp_path / "memory", tmp_path / "outside"
+    memory.mkdir()
+    outside.mkdir()
+    (outside / "mine.md").write_text(memory_text("mine", "Nobody's business."))
+    (memory / "team").symlink_to(outside)
+    found = read_local(Place(str(memory / "team"), base=str(memory)), TeamCaps())
+    assert not found.texts and [one.reason for one in found.left_out.values()] == ["path"]
 
 
 @pytest.mark.parametrize("kind", ["folder"])

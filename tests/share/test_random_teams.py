@@ -226,7 +226,7 @@ class RandomTeam(RuleBasedStateMachine):
         for key in texts:
             (one.root / key).unlink()
         lost = (
-            set(one.syncing()._lost(known, read_local(str(one.root), one.caps))) if half else set(texts)
+            set(one.syncing()._lost(known, read_local(one.store.place, one.caps))) if half else set(texts)
         )  # less than a half goes as if by hand
         for key, text in texts.items():
             tokens = self.tokens(text) - (self.acknowledged if key in lost else set())

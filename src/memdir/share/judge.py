@@ -16,7 +16,7 @@ from memdir.disk.held_folder import held_folder
 from memdir.disk.plain_file import TooLarge, read_with_status, reason_of
 from memdir.disk.safe_path import is_index, is_key
 from memdir.errors import PathEscape
-from memdir.layout import nfc
+from memdir.layout import Place, nfc
 from memdir.share.remote import Reason, TeamCaps
 from memdir.store.scan import walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
@@ -94,16 +94,16 @@ class LocalTexts:
         return key in self.texts or key in self.left_out
 
 
-def read_local(root: str, caps: TeamCaps) -> LocalTexts:
+def read_local(place: Place, caps: TeamCaps) -> LocalTexts:
     """Every memory of the team's directory, under the name that all systems agree on (NFC)."""
     found = LocalTexts()
-    for path in sorted((path for path, _ in walk(root)), key=lambda path: (nfc(path) != path, path)):
+    for path in sorted((path for path, _ in walk(place.root)), key=lambda path: (nfc(path) != path, path)):
         key = nfc(path)
         try:
             if key in found.texts:
                 raise PathEscape("another file has the same name in another spelling", remedy="Rename one of them")
             folder, name = os.path.split(path)
-            with held_folder(root, folder) as held:
+            with held_folder(place.base, _inner(place, folder)) as held:
                 data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)
             if status.st_nlink != 1:
                 raise PathEscape("it has a second name (a hard link)", remedy="Put a copy in its place")
@@ -119,11 +119,18 @@ def read_local(root: str, caps: TeamCaps) -> LocalTexts:
     return found
 
 
-def spell_alike(root: str) -> None:
+def _inner(place: Place, folder: str) -> str:
+    """A folder of the team's directory as the memory directory has it: the team's own may have become a link too."""
+    within = os.path.relpath(place.root, place.base).replace(os.sep, "/")
+    return "/".join(part for part in (within, folder) if part not in ("", "."))
+
+
+def spell_alike(place: Place) -> None:
     """Put what a Mac spelled in its own way, file or folder, under the name that all systems agree on."""
-    for path in [path for path, _ in walk(root) if not path.isascii() and nfc(path) != path]:
+    for path in [path for path, _ in walk(place.root) if not path.isascii() and nfc(path) != path]:
         folder, name = os.path.split(path)
-        to = nfc(folder)
-        with suppress(OSError, PathEscape), held_folder(root, folder) as old, held_folder(root, to, create=True) as new:
+        was = held_folder(place.base, _inner(place, folder))
+        to = held_folder(place.base, _inner(place, nfc(folder)), create=True)
+        with suppress(OSError, PathEscape), was as old, to as new:
             if not os.path.lexists(os.path.join(new, nfc(name))):
                 os.rename(os.path.join(old, name), os.path.join(new, nfc(name)))

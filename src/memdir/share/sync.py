@@ -101,7 +101,7 @@ class Sync:
 
     def _look(self, known: KnownTeam, report: SyncReport) -> None:
         """What waits, and what cannot be given to others."""
-        local = read_local(self.store.root, self.caps)
+        local = read_local(self.store.place, self.caps)
         report.waiting = [*self._changes(known, local, report), *self._held(known, local, report)]
         report.left_out.update(local.left_out)
         report.proposals, report.team = proposals_noted(self.store.place), known.team
@@ -111,7 +111,7 @@ class Sync:
     def _run(self, known: KnownTeam, report: SyncReport, *, is_dry: bool, pushes_only: bool) -> None:
         self.require_free()
         if not is_dry:
-            spell_alike(self.store.root)
+            spell_alike(self.store.place)
             with suppress(LockBusy, HistoryError, DiskError):
                 self.store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
         for number in range(MAX_ROUNDS):
@@ -148,7 +148,7 @@ class Sync:
     # What others changed
 
     def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        local = read_local(self.store.root, self.caps)
+        local = read_local(self.store.place, self.caps)
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
@@ -359,9 +359,9 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = self._foreseen or read_local(self.store.root, self.caps)
+        local = self._foreseen or read_local(self.store.place, self.caps)
         if not is_dry and self._give_other_names(known, local, report):
-            local = read_local(self.store.root, self.caps)
+            local = read_local(self.store.place, self.caps)
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
