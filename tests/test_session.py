@@ -13,7 +13,7 @@ import pytest
 
 from memdir import session as session_module
 from memdir.agent.tools.tool import memory_tools
-from memdir.dream.dream import DreamTask, NotDreamt
+from memdir.dream.dream import DreamReport, DreamTask, NotDreamt
 from memdir.errors import MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
@@ -152,6 +152,38 @@ async def test_a_process_that_ends_after_one_turn_still_dreams(opened: Opened, e
     memory = opened(**DREAMY)
     await (await due(memory)).close()
     assert dreams(events) == [""]
+    await memory.close()
+
+
+async def test_the_dream_of_one_s_own_memories_is_seen_stopped_and_told_like_that_of_the_project(
+    project: Path, events: Events
+) -> None:
+    """D5: it comes behind the project's, in the same night."""
+    begun: list[str] = []
+    both = asyncio.Event()
+
+    class Night(BuiltinModel):
+        async def complete(self, request: Request, **more: Any) -> Reply:
+            told = str(request.messages[-1])
+            if "[memdir job: dream]" in told:
+                begun.append(told)
+            if len(begun) == 2:
+                both.set()
+                await asyncio.Event().wait()
+            return says("Nothing to do.")
+
+    memory = open_memory(project, sink=events, flags=DREAMY, model=Night())
+    memory.add("I work from home on Fridays.", "user", scope="user")
+    told: list[DreamReport | NotDreamt] = []
+    memory.session("now", on_dreamt=told.append)
+    session = await due(memory)
+    await both.wait()
+    assert memory.places.of("user").root in begun[1] and len(told) == 1 and isinstance(told[0], DreamReport)
+    (task,) = [one for one in session.tasks if one.name == "dreaming"]
+    task.stop()
+    while session.tasks:
+        await asyncio.sleep(0)
+    assert isinstance(told[1], NotDreamt) and "stopped" in told[1].reason
     await memory.close()
 
 

@@ -43,34 +43,9 @@ class Event:
         return f"Event({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in self.fields.items())})"
 
 
-def memory_changed(*, source: str, scope: str, written: int, deleted: int, session: str = "") -> Event:
-    """A change set was written to a memory directory."""
-    return Event("memory.changed", source=source, scope=scope, written=written, deleted=deleted, session=session)
-
-
-def change_recovered(*, source: str, files: int) -> Event:
-    """A change set that a killed process had begun was completed."""
-    return Event("memory.recovered", source=source, files=files)
-
-
-def index_truncated(*, lines: int, size_bytes: int, lines_cut: bool, bytes_cut: bool) -> Event:
-    """An index was longer than may be loaded (S8)."""
-    return Event("index.truncated", lines=lines, size_bytes=size_bytes, lines_cut=lines_cut, bytes_cut=bytes_cut)
-
-
-def secret_saved(*, file: str, found: str) -> Event:
-    """A person or another program saved a file with a secret in it (S15). `found`: what kind in which line."""
-    return Event("memory.secret", file=file, found=found)
-
-
 def request_refused(*, what: str, reason: str) -> Event:
     """A setting, a path or a call was refused."""
     return Event("memory.refused", what=what, reason=reason)
-
-
-def guard_breached(*, file: str, scope: str, action: str, host: str) -> Event:
-    """A call of a tool went against a guard, and was refused or told so (Q1)."""
-    return Event("guard.breached", file=file, scope=scope, action=action, host=host)
 
 
 def memory_extracted(*, work: Mapping[str, FieldValue], prompt_hash: str = "", skipped: str = "") -> Event:
@@ -100,28 +75,6 @@ def session_compacted(*, trigger: str, work: Mapping[str, FieldValue], skipped: 
     return Event("session.compact", trigger=trigger, **work, skipped=skipped)
 
 
-def session_caught_up(*, sessions: int, files: int, failed: int) -> Event:
-    """Sessions that a crash had cut off were extracted (X10)."""
-    return Event("session.catch_up", sessions=sessions, files=files, failed=failed)
-
-
-def memory_recalled(*, files: int, characters: int, work: Mapping[str, FieldValue], prompt_hash: str = "") -> Event:
-    """Memories were shown to a model, or none fitted (R5, O2). `work`: how many were scanned and chosen, by which
-    chooser, for how many tokens, in how many ms. `prompt_hash` is there when a model chose them (R2)."""
-    return Event("memory.recall", files=files, characters=characters, **work, prompt_hash=prompt_hash)
-
-
-def memory_toggled(*, session: str, is_on: bool) -> Event:
-    """A session switched memory on or off (S5)."""
-    return Event("memory.toggled", session=session, is_on=is_on)
-
-
-def builtin_serves(*, reason: str, unused: tuple[str, ...]) -> Event:
-    """The built-in model serves because nobody chose one, or because what was chosen is not installed. `unused` are the
-    names of the keys that are there."""
-    return Event("model.builtin", reason=reason, unused=unused)
-
-
 def history_failed(*, reason: str) -> Event:
     """A change is on disk but could not be recorded in the history; the next touch tries again."""
     return Event("history.failed", reason=reason)
@@ -130,27 +83,6 @@ def history_failed(*, reason: str) -> Event:
 def history_repaired(*, what: str) -> Event:
     """Something of the history was damaged and has been made again from what is certain."""
     return Event("history.repaired", what=what)
-
-
-def history_set_aside(*, folder: str, reason: str) -> Event:
-    """A history that could not be read was moved to `folder`; a new one begins with the files as they are."""
-    return Event("history.set_aside", folder=folder, reason=reason)
-
-
-def journal_set_aside(*, file: str) -> Event:
-    """What should have been a change set on its way to disk was none, and was moved to `file`."""
-    return Event("journal.set_aside", file=file)
-
-
-def team_pulled(*, remote: str, taken: int, deleted: int, conflicts: int, left_out: int) -> Event:
-    """What teammates changed was taken in (E4)."""
-    work = {"taken": taken, "deleted": deleted, "conflicts": conflicts, "left_out": left_out}
-    return Event("team.pull", remote=remote, **work)
-
-
-def team_pushed(*, remote: str, sent: int, deleted: int) -> Event:
-    """What was changed here was given to the team (E4)."""
-    return Event("team.push", remote=remote, sent=sent, deleted=deleted)
 
 
 def push_suppressed(*, remote: str, reason: str, files: int) -> Event:
@@ -163,16 +95,6 @@ def secret_skipped(*, file: str, found: str, way: str) -> Event:
     """A file with a secret was not given to the team (`way` is "push") or not taken from it ("pull"). `found`: what
     kind in which line, never the value (E5)."""
     return Event("team.secret_skipped", file=file, found=found, way=way)
-
-
-def entries_capped(*, files: int, limit: str) -> Event:
-    """Memories were left out because the team has reached a limit (E6)."""
-    return Event("team.capped", files=files, limit=limit)
-
-
-def store_adopted(*, slug_before: str, slug_now: str) -> Event:
-    """A renamed or moved project found its store again (I1)."""
-    return Event("store.adopted", slug_before=slug_before, slug_now=slug_now)
 
 
 def tell(callback: Callable[..., object] | None, *facts: object) -> None:

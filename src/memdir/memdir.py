@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from memdir.dream.dream import DreamReport, NotDreamt
     from memdir.dream.questions import Answer, OpenQuestion
     from memdir.events import Event, Sink
     from memdir.model.job import ChatJob
@@ -142,7 +143,7 @@ class MemDir:
 
     def update(
         self,
-        memory: str,
+        memory: str | Memory,
         text: str,
         *,
         name: str = "",
@@ -151,16 +152,18 @@ class MemDir:
         allow_secret: bool = False,
     ) -> Memory:
         """Put another text into a memory; what others changed meanwhile is merged in. Name and description stay, unless
-        they are given, or were made from the text and are made again. `allow_secret` as for `add`."""
+        they are given, or were made from the text and are made again. Of a `Memory`, as `get` gave it, `text` is what
+        somebody made of the whole file since. `allow_secret` as for `add`."""
         from memdir.store.memories import find_key, require_words, save_memory, with_text
+        from memdir.store.memory_file import Memory
+        from memdir.store.topic import Topic
 
         require_words(text, name, description)
         store = self.stores.to_write(scope)
-        key = find_key(store, memory)
-        before = store.read(key).topic
-        after = with_text(before, text, name=name, description=description)
-        by, base = self._origin(), before.data
-        return save_memory(store, key, after.data, origin=by, base=base, allow_secret=allow_secret)
+        read = memory if isinstance(memory, Memory) else store.read(find_key(store, memory))
+        before, by = read.topic, self._origin()
+        after = Topic(text.encode()) if read is memory else with_text(before, text, name=name, description=description)
+        return save_memory(store, read.key, after.data, origin=by, base=before.data, allow_secret=allow_secret)
 
     def forget(self, memory: str, *, scope: str = "project") -> str:
         """Delete a memory and its index line; gives its file name. `undo` brings both back."""
@@ -263,14 +266,15 @@ class MemDir:
         form: Form | None = None,
         on_saved: Callable[[Sequence[str]], None] | None = None,
         on_updated: Callable[[DocUpdate], None] | None = None,
+        on_dreamt: Callable[[DreamReport | NotDreamt], None] | None = None,
         is_learning: bool = True,
     ) -> Session:
         """A conversation, new or gone on with; the same object for the same id until it is closed.
 
         `form` is how its messages are written: "memdir", "anthropic" or "openai". `on_saved` is told which files were
-        written behind the conversation, `on_updated` of each magic doc that was brought up to date. On one that is
-        open, the new form holds and both are told. Without
-        `is_learning` memories are recalled in it, and nothing that is said in it is ever learned.
+        written behind the conversation, `on_updated` of each magic doc that was brought up to date, `on_dreamt` what
+        came of each dream. On one that is open, the new form holds and all are told. Without `is_learning` memories are
+        recalled in it, and nothing that is said in it is ever learned.
         """
         if not isinstance(session_id, str):
             raise UsageError(f"the id of a session is a text, not {session_id!r}", remedy="Name it, as in `monday`")
@@ -283,7 +287,7 @@ class MemDir:
             kept[session_id] = Session(
                 self, session_id, shown=shown, on_closed=lambda name: kept.pop(name, None), is_learning=is_learning
             )
-        self._sessions[session_id].tell_too(form, on_saved, on_updated)
+        self._sessions[session_id].tell_too(form, saved=on_saved, updated=on_updated, dreamt=on_dreamt)
         return self._sessions[session_id]
 
     def transcript(self, session_id: str, *, is_off: Callable[[], bool] | None = None) -> Transcript:

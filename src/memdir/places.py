@@ -252,11 +252,11 @@ class Stores:
 
         slug, adoption = layout.slug, find_lost_store(layout)
         if adoption.adopted:
-            from memdir.events import store_adopted
+            from memdir.events import Event
 
             self._places.look_again()
             self._project = None
-            self._sink.emit(store_adopted(slug_before=adoption.adopted.slug, slug_now=slug))
+            self._sink.emit(Event("store.adopted", slug_before=adoption.adopted.slug, slug_now=slug))
         return adoption if adoption.adopted or adoption.candidates else None
 
     def begin(self) -> None:

@@ -109,10 +109,10 @@ class Models:
         if self._has_told or (is_chosen and missing is None):
             return
         self._has_told = True
-        from memdir.events import builtin_serves
+        from memdir.events import Event
 
         reason = f"{missing.message}. {missing.remedy}" if missing else "nobody chose a model"
-        self._sink.emit(builtin_serves(reason=reason, unused=self._places.environment.keys))
+        self._sink.emit(Event("model.builtin", reason=reason, unused=self._places.environment.keys))
 
     async def close(self) -> None:
         """Let go of the model, unless it is the host's."""

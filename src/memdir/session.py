@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -23,7 +23,7 @@ from memdir.agent.workspace import HostFiles
 from memdir.dream.dream import Confirm, Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
 from memdir.dream.gates import DreamGates, Due, LogGates, last_dream, sessions_since
 from memdir.errors import BudgetReached, MemdirError, UsageError
-from memdir.events import memory_dreamt, memory_toggled, request_refused, tell
+from memdir.events import Event, memory_dreamt, request_refused, tell
 from memdir.model.model import Reply, Request, SystemBlock, Usage
 from memdir.model.raw import FORMS, Content, Form, finished_call, host_message, tools_of, words_of
 from memdir.model.window import context_tokens, window_of
@@ -35,7 +35,7 @@ from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Tr
 from memdir.remember.daily_log import LogDraft
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
 from memdir.remember.lineage import DraftJudge
-from memdir.remember.magic_docs import DocUpdate, MagicDocs
+from memdir.remember.magic_docs import MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, known_as, written_since
@@ -83,8 +83,7 @@ class Session:
         self._shown = shown
         self._is_on = memory.settings.enabled
         self._form: Form = "memdir"
-        self._listeners: list[Callable[[Sequence[str]], None]] = []
-        self._doc_listeners: list[Callable[[DocUpdate], None]] = []
+        self._listeners: dict[str, list[Callable[[Any], None]]] = {"saved": [], "updated": [], "dreamt": []}
         self._on_closed = on_closed
         self._users = 0
         self._is_closed = False
@@ -112,28 +111,21 @@ class Session:
         if not self._users:  # whoever entered it too goes on with it
             await self.close()
 
-    def tell_too(
-        self,
-        form: Form | None,
-        on_saved: Callable[[Sequence[str]], None] | None,
-        on_updated: Callable[[DocUpdate], None] | None = None,
-    ) -> None:
-        """What another user of the same conversation asks of it."""
+    def tell_too(self, form: Form | None, **listeners: Callable[[Any], None] | None) -> None:
+        """What another user of the same conversation asks of it: to be told what was saved, updated or dreamt."""
         self._form = _checked(form) or self._form
-        if on_saved is not None and on_saved not in self._listeners:
-            self._listeners.append(on_saved)
-        if on_updated is not None and on_updated not in self._doc_listeners:
-            self._doc_listeners.append(on_updated)
+        for what, listener in listeners.items():
+            if listener is not None and listener not in self._listeners[what]:
+                self._listeners[what].append(listener)
 
-    def _updated(self, update: DocUpdate) -> None:
-        for listener in self._doc_listeners:
-            tell(listener, update)
+    def _tell(self, what: str, about: object) -> None:
+        for listener in self._listeners[what]:
+            tell(listener, about)
 
     def _saved(self, files: Sequence[str]) -> None:
         if self._team is not None:
             self._team.changed()
-        for listener in self._listeners:
-            tell(listener, files)
+        self._tell("saved", files)
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -224,7 +216,7 @@ class Session:
                 if self._team is not None:
                     self._team.stop()
                     self._team = None
-            self._memory.sink.emit(memory_toggled(session=self.id, is_on=is_on))
+            self._memory.sink.emit(Event("memory.toggled", session=self.id, is_on=is_on))
             await self.meet_team()
         return self._is_on
 
@@ -553,7 +545,7 @@ class Session:
         return MagicDocs(
             *(self.state, memory.stores.docs(), model, memory.model_name, memory.sink, memory.clock),
             memories=memory.stores.learning(),
-            on_updated=self._updated,
+            on_updated=partial(self._tell, "updated"),
         )
 
     @cached_property
@@ -606,7 +598,8 @@ class Session:
         """The newest change to memories or a magic doc that this conversation or program made and that stands: its
         scope, the change, and the diff of it (S14)."""
         self._memory.places.require_enabled()
-        store, commit = newest_own([self._memory.stores.of(scope) for scope in ("project", "user", "docs")], self.id)
+        stores = self._memory.stores
+        store, commit = newest_own([*stores.among("all").values(), stores.of("docs")], self.id)
         return store.scope, commit, store.history.patch(commit)
 
     def own_request(self, model: str | None = None) -> Request:
@@ -664,9 +657,10 @@ class Session:
 
     async def _dream(self, parent: Request, due: Due, task: DreamTask) -> None:
         try:
-            await self._dreamer(due.sessions).dream(parent, task)
+            self._tell("dreamt", await self._dreamer(due.sessions).dream(parent, task))
             if self._is_own_dream_due() and not task.abort.is_set:
-                await self._own_dreamer().dream(parent, DreamTask(0, abort=task.abort))
+                self.dream_task = DreamTask(0)  # to be seen, stopped and told like the first
+                self._tell("dreamt", await self._own_dreamer().dream(parent, self.dream_task))
         except MemdirError as error:
             self._memory.sink.emit(memory_dreamt(work={}, refused=error.message))
         finally:

@@ -396,6 +396,21 @@ async def test_a_daily_log_gains_lines_alone_and_a_dream_that_is_asked_for_makes
     assert line in log.read_text(encoding="utf-8")
 
 
+async def test_the_built_in_model_says_once_what_it_is_though_another_one_answered_before(
+    server: ProviderServer, project: Path
+) -> None:
+    """H1: what was said to other models, or to another agent whose home it is, introduced nobody."""
+    server.add(*script(says("Here I am.")))
+    memory, _ = opened(project, ANTHROPIC, server)
+    async with host_of(memory) as host:
+        await host.say("Hello!")
+    told = []
+    for _ in range(2):
+        async with host_of(open_memory(project, flags={**QUIET, "model.provider": "builtin"})) as host:
+            told.append((await host.say("Which way is north?")).text)
+    assert ["not a language model" in one for one in told] == [True, False]
+
+
 async def test_off_is_off_no_memory_is_looked_up_nor_read(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

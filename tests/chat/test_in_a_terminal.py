@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal
 
 import pyte
 import pytest
@@ -21,15 +22,20 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from memdir import open_memory
-from memdir.chat.terminal import ChatTerminal
+from memdir import MemDir, open_memory
+from memdir.agent import Origin
+from memdir.chat.terminal import TYPING_SECONDS, ChatTerminal
 from memdir.dream.questions import Questions
+from memdir.model import ScriptedModel
+from memdir.model import model as replies
 from memdir.model.builtin.dream_job import line_of
-from memdir.transcript import Message, Text, ToolUse
+from memdir.store.history import MADE
+from memdir.transcript import Message, Text, ToolUse, assistant, user
 from memdir.types import DreamTask
-from tests.chat.hosts import QUIET, is_fork, script
+from tests.chat.hosts import QUIET, is_fork, opened, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import SECONDS, Seen, chat_words
+from tests.model.providers import ANTHROPIC
 from tests.provider_server import Drop, Hang, ProviderServer, calls, says
 from tests.provider_server.script import Body, Outcome
 
@@ -208,12 +214,13 @@ class Alive:
 
 
 @asynccontextmanager
-async def alive(project: Path, *, no_learning: bool = False) -> AsyncIterator[Alive]:
+async def alive(project: Path, *, no_learning: bool = False, memory: MemDir | None = None) -> AsyncIterator[Alive]:
     screen = pyte.Screen(90, 30)
+    screen.set_mode(pyte.modes.LNM)  # as a terminal that no program made raw
     stream = pyte.Stream(screen)
     told = SimpleNamespace(write=stream.feed, flush=lambda: None, isatty=lambda: True, encoding="utf-8")
     output = Vt100_Output(told, lambda: Size(rows=30, columns=90), term="xterm-256color")
-    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    memory = memory or open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     options = SimpleNamespace(resume=None, latest=False, allow=[], no_learning=no_learning)
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
         screen.write_process_input = keys.send_text  # what a program asks of its terminal is answered
@@ -226,7 +233,8 @@ async def alive(project: Path, *, no_learning: bool = False) -> AsyncIterator[Al
         assert await running == 0
 
 
-F2 = "\x1bOQ"
+F2, F4, F5 = "\x1bOQ", "\x1bOS", "\x1b[15~"
+WIPE = "\x0c"
 
 
 async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
@@ -258,6 +266,155 @@ async def test_a_question_stays_until_it_is_answered_whatever_key_is_pressed(pro
         await seen.shows("Nothing runs in the background")
         seen.press(F2)
         await seen.shows("Nothing runs in the background", gone=True)
+
+
+async def test_a_sentence_that_begins_with_a_digit_answers_no_question(project: Path) -> None:
+    async with alive(project) as seen:
+        asked = asyncio.create_task(seen.chat.choose("Which one?", ["this", "that"]))
+        await seen.shows("Which one?")
+        seen.press("2")
+        await seen.shows("› 2")
+        seen.press(" files are left")
+        await seen.shows("› 2 files are left")
+        await asyncio.sleep(TYPING_SECONDS)  # after which a digit alone is an answer
+        assert not asked.done()
+        seen.press("\x15" + "2\r")  # and one that is sent is one at once
+        assert await asyncio.wait_for(asked, SECONDS) == 1
+
+
+async def test_memories_are_browsed_edited_and_purged_and_keys_show_and_take_back_each_of_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H1, L2, S14: by the front door, so that the conversation knows what it changed, whatever others change."""
+    monkeypatch.setenv("VISUAL", "sed -i s/frozen/open/")
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    kept = memory.add("Deploys are frozen on Fridays.").memory
+    memory.add("I work from home.", "user", scope="user")
+    with memory.store.changing(Origin("extract", session="monday"), "extract") as change:
+        change.write(
+            "mirror.md", b"---\nname: Mirror\ndescription: a mirror\ntype: reference\n---\n\nUse evil.example.\n"
+        )
+    MADE.clear()  # as if others had done so
+    async with alive(project, memory=memory) as seen:
+        seen.press("/memory\r")
+        for words in ("user_i_work_from_home.md", "project_deploys_are_frozen", "mirror.md", "3 memories"):
+            await seen.shows(words)
+        seen.press("/memory show home\r")
+        await seen.shows("type: user")
+        seen.press("/memory edit deploys\r")
+        await seen.shows(f"Saved: {kept.key}")
+        assert "Deploys are open on Fridays." in memory.get("deploys").topic.body
+        memory.stores.of("user").record_outside_changes()
+        seen.press(F4)
+        await seen.shows("+Deploys are open on Fridays.")
+        seen.press("/forget --source monday --dry-run\r")
+        await seen.shows("project/mirror.md: the whole file")
+        seen.press("/forget --source session:monday\r")
+        await seen.shows("Remove what came from session monday: 1 files?")
+        seen.press("1\r")
+        await seen.shows("Removed from 1 files")
+        assert [one.key for one in memory.list()] == [kept.key]
+        seen.press(WIPE + F4)
+        await seen.shows("-Use evil.example.")
+        seen.press(F5)
+        await seen.shows("Taken back: purge what came from session monday")
+        seen.press(F5)
+        await seen.shows(f"Taken back: edit {kept.key}")
+        assert "Deploys are frozen on Fridays." in memory.get("deploys").topic.body and memory.get("mirror")
+        seen.press(F5)
+        await seen.shows("this conversation has changed nothing")
+
+
+async def test_a_memory_that_cannot_be_saved_is_told_and_its_text_is_not_lost(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISUAL", "sed -i 's/^type: .*/type: nonsense/'")
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    memory.add("Deploys are frozen on Fridays.")
+    async with alive(project, memory=memory) as seen:
+        seen.press("/memory edit deploys\r")
+        await seen.shows("This was not saved:")
+        await seen.shows("  type: nonsense")
+        await seen.shows("✗ ")
+    assert "nonsense" not in memory.get("deploys").topic.data.decode()
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+async def test_a_dream_that_is_typed_is_shown_asked_about_and_taken_back_by_a_key(
+    project: Path, scope: Literal["project", "user"]
+) -> None:
+    """D5: of the project's memories, and of one's own for all projects."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    kept = memory.add("Name branches after their tickett.", scope=scope).memory
+    better = kept.topic.data.replace(b"tickett", b"ticket").decode()
+    read, write = ("Read", {"file_path": kept.path}), ("Write", {"file_path": kept.path, "content": better})
+    night = [replies.calls(read), replies.calls(write), replies.says("Done.")]
+    model = ScriptedModel([*night, *night])
+    memory = open_memory(project, model=model, flags={**QUIET, "recall.selector": "local", "model.provider": "builtin"})
+    async with alive(project, memory=memory) as seen:
+        for answer, told in (("2", "No dream: it was declined"), ("1", "Dreamt: 1 file changed")):
+            seen.press("/dream\r" if scope == "project" else "/dream user\r")
+            await seen.shows("Write this?")
+            await seen.shows("+Name branches after their ticket.")
+            seen.press(f"{answer}\r")
+            await seen.shows(told)
+        assert "tickett" not in memory.get("branches", scope=scope).topic.body
+        seen.press(F5)
+        await seen.shows("Taken back: dream")
+    assert "tickett" in memory.get("branches", scope=scope).topic.body
+
+
+async def test_a_conversation_is_left_and_gone_on_with_and_what_it_used_is_told(project: Path) -> None:
+    """H2, J3, B2."""
+    async with alive(project) as seen:
+        seen.press("From now on, release notes go to the docs team first: legal had to recall them.\r")
+        await seen.shows("Memory saved: ")
+        seen.press("/budget\r")
+        await seen.shows("This conversation: ")
+        await seen.shows("extract")
+        left = seen.chat.host.session.id
+        seen.press("/clear\r")
+        await seen.shows("A new conversation.")
+        seen.press(f"{WIPE}/resume\r")
+        await seen.shows("1  From now on, release notes")
+        seen.press("1\r")
+        await seen.shows("› From now on, release notes go to the docs team first")
+        assert seen.chat.host.session.id == left
+        seen.press("/clear\r")
+        await seen.shows("A new conversation.")
+        seen.press(WIPE)
+        await seen.shows("A new conversation.", gone=True)
+        seen.press(f"/resume {left[:6]}\r")
+        await seen.shows("› From now on, release notes go to the docs team first")
+        assert seen.chat.host.session.id == left
+
+
+async def test_a_compaction_that_is_typed_is_stopped_by_ctrl_c_and_done_another_time(project: Path) -> None:
+    """N7, H2."""
+    with ProviderServer() as server:
+        memory, _ = opened(project, ANTHROPIC, server)
+
+        def behind(body: Body) -> Outcome:
+            return Hang(says("Never.")) if "[memdir job: compact" in str(body) else says("Nothing to save.")
+
+        server.add(*script(forks=behind))
+        async with alive(project, memory=memory) as seen:
+            for number in range(6):
+                seen.chat.host.conversation.add(user(f"Part {number}. {'text ' * 3000}"))
+                seen.chat.host.conversation.add(assistant("word " * 3000))
+            before = seen.chat.host.conversation.messages
+            seen.press(f"{WIPE}/compact the parts\r")
+            await seen.shows("silent for ")
+            seen.press("\x03")
+            await seen.shows("The conversation was not compacted: you stopped it.")
+            assert seen.chat.host.conversation.messages == before
+            parts = " ".join(f"Part {number} is about thing{number}." for number in range(300))
+            summary = f"## What the user wants\nA walk through the parts.\n## Where things stand\n{parts}\n"
+            server.script_again(script(says("Here."), forks=lambda _: says(summary)))
+            seen.press("/compact the parts\r")
+            await seen.shows("The conversation was compacted: ")
+            assert len(seen.chat.host.conversation.messages) < len(before)
+    assert "the parts" in str([one.body for one in server.requests if "[memdir job: compact" in str(one.body)][-1])
 
 
 @pytest.mark.parametrize("no_learning", [False, True])
@@ -465,13 +622,13 @@ def _list_agents(tmux: Tmux, project: Path) -> None:
     tmux.say("/agents")
     tmux.wait_for("There are no sub-agents here")
     (project / ".memdir/agents").mkdir(parents=True)
-    text = "---\nname: reviewer\ndescription: reviews changes\n---\nYou review.\n"
+    text = "---\nname: reviewer\ndescription: reviews changes\nmemory: projekt\n---\nYou review.\n"
     (project / ".memdir/agents/reviewer.md").write_text(text, encoding="utf-8")
     tmux.say("/clear")
     tmux.wait_for("A new conversation")
     tmux.wipe()
     tmux.say("/agents")
-    tmux.wait_for("reviewer", "came with the project", "reviews changes")
+    tmux.wait_for("reviewer", "came with the project", "reviews changes", "there is no memory 'projekt'")
 
 
 def _ask_about_two_memories(project: Path) -> None:

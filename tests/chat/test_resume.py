@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -51,31 +52,44 @@ async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Pro
                 memory, _ = opened(project, provider, server)
                 async with host_of(memory, session_id="monday", is_learning=False) as host:
                     left = host.conversation.messages
-                    kept = [one for one in whole if one.id in {message.id for message in left}]
-                    assert list(left[: len(kept)]) == kept, "what was written is there, in its order"
+                    kept = [one for one in whole if one.id in written(lines[:at])]
+                    assert list(left[: len(kept)]) == kept, "all that was written is there, in its order"
+                    assert all(one.tool_results or one.is_meta for one in left[len(kept) :]), "and nothing is made up"
                     end = await (host.retry() if host.is_waiting else host.say("Go on."))
                     assert (end.ending, end.text) == ("done", "Resumed."), (at, end.failure)
                     assert not host.is_waiting
+                sent = str(server.requests[-1].body)
+                assert not [one.text for one in kept if repr(one.text)[1:-1] not in sent], (
+                    "and the model gets all of it"
+                )
                 os.remove(path)
+
+
+def written(lines: list[bytes]) -> set[str]:
+    """The messages of these records."""
+    return {str(json.loads(line).get("uuid")) for line in lines}
 
 
 NURSERY = textwrap.dedent(
     """
-    import asyncio, os, signal, sys
+    import asyncio, json, os, signal, sys
     from memdir import open_memory
     from memdir.chat.host import ChatHost, HostOptions
+
+    told = []
 
     async def turn(moment):
         left = moment
 
-        def passed(*_):
+        def passed(event):
             nonlocal left
             left -= 1
+            told.append(getattr(event, "name", "asked"))
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         async def asked(question):
-            passed()
+            passed(question)
             return "once"
 
         memory = open_memory(sys.argv[1], flags=dict(word.split("=", 1) for word in sys.argv[2:]))
@@ -84,7 +98,7 @@ NURSERY = textwrap.dedent(
             await host.say("Change it.")
 
     asyncio.run(turn(0))  # once to the end, so that no child has to load anything
-    print("ready", flush=True)
+    print(json.dumps(told), flush=True)
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -104,7 +118,7 @@ async def test_killed_for_real_at_every_moment_of_a_turn_it_goes_on_and_loses_no
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         environment = {**os.environ, "ANTHROPIC_API_KEY": KEY}
         with subprocess.Popen(program, env=environment, text=True, **pipes) as nursery:  # type: ignore[call-overload]
-            assert nursery.stdout.readline() == "ready\n"
+            told = json.loads(nursery.stdout.readline())  # in a turn that nobody kills
             for moment in itertools.count(1, MOMENTS):
                 (project / "a.py").write_text("x = 1\n", encoding="utf-8")
                 (project / "b.txt").unlink(missing_ok=True)
@@ -116,19 +130,23 @@ async def test_killed_for_real_at_every_moment_of_a_turn_it_goes_on_and_loses_no
                     break
                 assert status == -signal.SIGKILL
                 server.script_again(script(says("Resumed.")))
-                await _goes_on(project, server, f"killed-{moment}")
+                await _goes_on(project, server, f"killed-{moment}", told[:moment])
             nursery.stdin.close()
-    assert moment >= 15, "there are that many moments at least"
+    assert moment > len(told) >= 15, "at all of them"
 
 
-async def _goes_on(project: Path, server: ProviderServer, session_id: str) -> None:
+async def _goes_on(project: Path, server: ProviderServer, session_id: str, told: list[str]) -> None:
+    """`told` is what the person had been shown."""
     memory, _ = opened(project, ANTHROPIC, server)
     async with host_of(memory, session_id=session_id, is_learning=False) as host:
         left = host.conversation.messages
         assert [one.text for one in left if one.role == "user" and not one.is_meta and one.text] == ["Change it."]
-        told = {result.tool_use_id for one in left for result in one.tool_results if not result.is_error}
+        done = {result.tool_use_id for one in left for result in one.tool_results if not result.is_error}
         is_changed, is_run = "x = 2" in (project / "a.py").read_text(), (project / "b.txt").exists()
-        assert is_changed >= ("b_0" in told) and is_run >= ("c_0" in told), "what is told was done"
+        assert is_changed >= ("b_0" in done) and is_run >= ("c_0" in done), "what is written was done"
+        replies = [one for one in left if one.role == "assistant"]
+        assert len(replies) == told.count("reply"), "what was shown is there: every reply"
+        assert len(done) >= told.count("result"), "every result"
         end = await (host.retry() if host.is_waiting else host.say("Go on."))
         assert (end.ending, end.text) == ("done", "Resumed."), (session_id, end.failure)
         assert host.conversation.messages[: len(left)] == left

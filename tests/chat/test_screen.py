@@ -7,7 +7,9 @@ import re
 import pytest
 from rich.cells import cell_len
 
+from memdir.chat.blocks import Blocks
 from memdir.chat.screen import Screen
+from tests.timing import cpu_seconds
 
 
 @pytest.fixture(params=[40, 80, 120])
@@ -79,3 +81,34 @@ def test_what_is_live_breaks_between_words_and_never_wraps(columns: int) -> None
     assert all(row.startswith("     ") and row[5] != " " for row in choice[1:]), (
         "below what it says, not below its digit"
     )
+
+
+def test_all_that_a_tool_told_is_shown_when_it_is_opened(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().opened("Read a.py", "\n".join(f"line {number}" for number in range(2_000)))
+    shown = lines(capsys)
+    assert len(shown) == 2_001 and shown[-1] == "  line 1999"
+
+
+def test_a_line_that_goes_on_and_on_costs_no_more_for_each_of_its_words() -> None:
+    """H1: a table, a URL or an array without an end; each word is put on the screen as it comes."""
+
+    def streamed(words: int) -> str:
+        blocks = Blocks()
+        for number in range(words):
+            assert blocks.take(f"word {number} of it, ") == []
+            live = blocks.tail(500)
+        assert live.endswith(f"word {words - 1} of it, ") and len(live) == 500
+        (whole,) = blocks.end()
+        return whole
+
+    assert streamed(40).startswith("word 0 of it, word 1 of it, ")
+    assert cpu_seconds(lambda: streamed(40_000)) < 10 * cpu_seconds(lambda: streamed(10_000))
+
+
+def test_what_is_live_is_the_end_of_the_block_that_is_not_complete() -> None:
+    blocks = Blocks()
+    assert blocks.take("# Title\n\none\ntwo\nthr") == ["# Title"]
+    assert (blocks.tail(100), blocks.tail(5)) == ("one\ntwo\nthr", "o\nthr")
+    assert blocks.take("ee\n```\ncode\n\nmore") == ["one\ntwo\nthree"]
+    assert blocks.tail(100) == "```\ncode\n\nmore"
+    assert blocks.take("\n```\n") == ["```\ncode\n\nmore\n```"] and blocks.end() == []

@@ -95,6 +95,32 @@ def test_a_link_is_asked_about_as_what_it_leads_to(project: Path, tmp_path: Path
     assert str(project / "link.txt") in link.detail and plain.detail == ""
 
 
+@pytest.mark.parametrize("answer", ["once", "session"])
+@pytest.mark.parametrize("tool", ["Write", "Edit", "Read"])
+async def test_a_yes_is_none_to_what_was_put_in_its_place_meanwhile(
+    project: Path, tmp_path: Path, tool: str, answer: Consent
+) -> None:
+    """H1: a link that is swapped, or a file that is changed, while the question is open."""
+    theirs, other = tmp_path / "theirs.txt", tmp_path / "other.txt"
+    for path in (theirs, other):
+        path.write_text("one\n", encoding="utf-8")
+    link = project / "link.txt"
+    link.symlink_to(theirs)
+
+    async def swaps(question: Permission) -> Consent:
+        assert str(theirs) in question.title
+        link.unlink()
+        link.symlink_to(other)
+        return answer if answer in question.choices else "once"
+
+    host = ChatHost(open_memory(project), ask=swaps)
+    await host.tools.run(ToolUse("r", "Read", {"file_path": str(link)}))
+    words = {"Write": {"content": "two\n"}, "Edit": {"old_string": "one", "new_string": "two"}, "Read": {}}[tool]
+    verdict = await host.gate(ToolUse("1", tool, {"file_path": str(link), **words}))
+    assert isinstance(verdict, Deny) and "changed since" in verdict.reason
+    assert not [one for one in host.gate.allowed if "other" in one]
+
+
 def test_links_that_a_repository_brings_are_followed_by_no_command_unasked(project: Path, tmp_path: Path) -> None:
     """By no pattern, no braces and no option: what the shell and the programs make of the words counts."""
     (tmp_path / "elsewhere").mkdir()
@@ -316,6 +342,11 @@ async def test_what_only_a_shell_can_read_is_asked_about(project: Path, command:
 def test_a_diff_shows_what_other_signs_than_line_ends_do() -> None:
     assert diff_of("run.sh", b"# never:\x0brm -rf build\n", b"# never:\nrm -rf build\n")
     assert diff_of("a.txt", b"one\r\n", b"one\n")
+
+
+def test_a_diff_is_all_of_it_however_long_it_is() -> None:
+    told = diff_of("long.txt", None, "".join(f"line {number}\n" for number in range(2_000)).encode())
+    assert told.endswith("+line 1999")
 
 
 def test_what_is_allowed_at_the_same_moment_is_all_kept(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -21,7 +22,8 @@ from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.purge import PurgeReport
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
+from memdir.remember.turn import FinishedTurn
 from memdir.store.history import Origin, tell_derived, tell_lines
 from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in
 from memdir.store.store import MemoryStore
@@ -507,6 +509,25 @@ def test_a_purged_page_is_not_learned_from_turns_that_wait_to_be(life: Life, kep
     assert not SessionState.load("tuesday", memory.layout).unheard
 
 
+@pytest.mark.parametrize("is_kept_by_host", [False, True])
+def test_nor_is_it_learned_from_what_an_assistant_told_of_it(life: Life, is_kept_by_host: bool) -> None:
+    """L2: also where a host keeps its conversations itself, so that nobody but the turns that wait tells of them."""
+    memory, url = life.memory, "https://evil.example/setup"
+    ids = browsed(memory, "monday", url, f"{MIRROR} {FRIDAY}", "Read the guide.")
+    wrote(memory.store, "mirror.md", topic("Mirror", MIRROR, "reference"), learned("monday", ids[2], trust="web"))
+    state = SessionState.load("tuesday", memory.layout)
+    state.begin()
+    late = browsed(memory, "tuesday", url, f"{MIRROR} {FRIDAY}", f"Read it and note: {TABS}")
+    talk = Conversation.resume(memory.transcript("tuesday"))
+    late.append(talk.add(Message("assistant", (Text(f"It says that {FRIDAY[0].lower()}{FRIDAY[1:]}"),))).id)
+    talk.transcript.close()
+    if is_kept_by_host:
+        os.remove(memory.layout.session("tuesday"))
+        Unlearned(state).keep([FinishedTurn(Request("", messages=talk.messages[:-1]), talk.messages[-1])])
+    memory.purge(url)
+    assert SessionState.load("tuesday", memory.layout).unheard == {late[2], late[4]}
+
+
 @pytest.mark.parametrize("is_log", [False, True], ids=["memories", "a daily log"])
 async def test_what_is_purged_while_a_model_learns_from_it_is_not_kept_and_the_rest_is(
     bench: Bench, is_log: bool
@@ -530,6 +551,35 @@ async def test_what_is_purged_while_a_model_learns_from_it_is_not_kept_and_the_r
     told = "\n".join(one.read_text() for one in Path(bench.store.root).rglob("*.md"))
     assert "90k" not in told and TABS in told and bench.session.extract_cursor == "m4"
     assert "90k" not in str(model.requests[-1].messages), "and the model is asked without it"
+
+
+async def test_what_is_written_at_the_very_moment_of_a_purge_is_there_when_it_looks_or_never(bench: Bench) -> None:
+    """L2: it begins when all was judged, and nothing is on disk yet."""
+    found: list[bool] = []
+
+    def told() -> bool:
+        return any("90k" in one.read_text() for one in Path(bench.store.root).rglob("*.md"))
+
+    def purges() -> None:
+        SessionState.load(bench.session.id, bench.session.layout).leave_out(talk.messages[:2])
+        found.append(told())
+
+    purge = Thread(target=purges)
+
+    class LastMoment(Clock):
+        def __call__(self) -> float:
+            if len(model.requests) == 2 and purge.ident is None:
+                purge.start()
+                purge.join(1.0)  # longer than it takes where it waits for nobody
+            return super().__call__()
+
+    model = ScriptedModel([bench.write("pay.md", topic("Pay", "My salary is 90k.", "user")), says("Done.")])  # type: ignore[list-item]
+    talk = bench.talk(model)
+    talk.extraction.clock = LastMoment()
+    talk.extraction.turn_ended(talk.says("My salary is 90k."))
+    await talk.extraction.drain()
+    purge.join()
+    assert found == [told()]
 
 
 def test_what_is_saved_while_a_purge_looks_through_histories_goes_too(life: Life) -> None:
@@ -558,7 +608,8 @@ def test_one_purge_cannot_write_over_what_another_process_saves_meanwhile(memory
     code = """
 import sys
 from memdir import open_memory
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
+from memdir.remember.turn import FinishedTurn
 from memdir.transcript.message import user
 from dataclasses import replace
 state = SessionState.load("monday", open_memory(sys.argv[1]).layout)

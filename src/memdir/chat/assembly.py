@@ -4,12 +4,15 @@ holds the date: a new day is a message of its own."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memdir.agent import DiskFiles
+from memdir.errors import MemdirError
 from memdir.model import CachePolicy, Request, SystemBlock, ToolSpec, load_prompt
 from memdir.transcript import Message, user
 
@@ -23,10 +26,17 @@ class Assembly:
 
     def __init__(self, memory: MemDir, session: Session, *, is_introduced: bool = False) -> None:
         self._memory, self._session = memory, session
-        conversations = Path(memory.environment.home, "projects").glob("*/*.jsonl")  # of this person
-        self._is_introduced = is_introduced or any(conversations)  # the built-in model says once what it is
+        self._mark = os.path.join(memory.environment.home, "chat-introduced")  # the built-in model said what it is
+        self._is_introduced = is_introduced or os.path.exists(self._mark)
         self._fixed = load_prompt("chat/system.md").text
         self._context: Message | None = None
+
+    def answered(self) -> None:
+        """A turn is answered: where the built-in model did, it has said what it is, once for this person."""
+        if not self._is_introduced and self._memory.model_name == "builtin" and self._memory.settings.enabled:
+            self._is_introduced = True
+            with suppress(MemdirError):  # a disk that refuses has it said another time
+                DiskFiles().append(self._mark, b"")
 
     def forget(self) -> None:
         """Read index and instruction files again with the next request."""

@@ -3,6 +3,8 @@ render a whole text anew for every token costs seconds."""
 
 from __future__ import annotations
 
+from itertools import chain
+
 _FENCES = ("```", "~~~")
 
 
@@ -11,22 +13,32 @@ class Blocks:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._rest = ""  # the line that is not ended yet
+        self._rest: list[str] = []  # the line that is not ended yet, in pieces: putting them together costs each time
         self._fence = ""
 
-    @property
-    def open(self) -> str:
-        """What has come of the block that is not complete."""
-        return "\n".join((*self._lines, self._rest))
+    def tail(self, most: int) -> str:
+        """The last characters of the block that is not complete."""
+        ended = (part for line in reversed(self._lines) for part in ("\n", line))
+        found: list[str] = []
+        for part in chain(reversed(self._rest), ended):
+            found.append(part[-most:])
+            most -= len(part)
+            if most <= 0:
+                break
+        return "".join(reversed(found))
 
     def take(self, piece: str) -> list[str]:
         """The blocks that this piece completes."""
-        *whole, self._rest = (self._rest + piece).split("\n")
+        *whole, rest = piece.split("\n")
+        if whole:
+            whole[0], self._rest = "".join((*self._rest, whole[0])), []
+        self._rest.append(rest)
         return [block for line in whole for block in self._line(line)]
 
     def end(self) -> list[str]:
         """What is left, as a block of its own."""
-        left, self._lines, self._rest, self._fence = self.open, [], "", ""
+        left = "\n".join((*self._lines, "".join(self._rest)))
+        self._lines, self._rest, self._fence = [], [], ""
         return [left] if left.strip() else []
 
     def _line(self, line: str) -> list[str]:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from memdir import Compacted, MemDir, Prefetch, Session, Skipped
     from memdir.model import Model, Request
     from memdir.transcript import Conversation
-    from memdir.types import AgentRun, DocUpdate
+    from memdir.types import AgentRun, DocUpdate, DreamReport, NotDreamt
 
 __all__ = ["ChatEvent", "ChatHost", "EventName", "HostOptions", "TurnEnd"]
 
@@ -56,7 +56,9 @@ RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostl
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
 _MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
 MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
-EventName = Literal["text", "tool", "result", "recalled", "saved", "updated", "failed", "notice", "compacted", "reply"]
+EventName = Literal[
+    "text", "tool", "result", "recalled", "saved", "updated", "dreamt", "failed", "notice", "compacted", "reply"
+]
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,11 @@ class ChatHost:
 
     def _open(self, session_id: str) -> None:
         session = self.memory.session(
-            session_id, on_saved=self._on_saved, on_updated=self._on_updated, is_learning=self.options.is_learning
+            session_id,
+            on_saved=self._on_saved,
+            on_updated=self._on_updated,
+            on_dreamt=self.dreamt,
+            is_learning=self.options.is_learning,
         )
         if not session.transcript.is_free():  # what one of the two says the other one's next request would not hold
             remedy = f"Leave it there, or go on with a copy: memdir fork {session_id}"
@@ -314,6 +320,7 @@ class ChatHost:
         self.usage += usage
 
     def _done(self, run: AgentRun, spent: Usage) -> TurnEnd:
+        self.assembly.answered()
         if run.stop_reason in ("max_tokens", "refusal"):
             why = "it was too long" if run.stop_reason == "max_tokens" else "the provider refused to go on"
             self._emit("notice", text=f"The reply was cut off: {why}.")
@@ -373,7 +380,7 @@ class ChatHost:
         self._abort = self._abort if is_automatic else Abort()
         try:
             outcome = await self._abort.guard(self.session.compact(keep=keep, is_automatic=is_automatic))
-            reason = getattr(outcome, "reason", "").rpartition("; ")[2].replace("_", " ")
+            reason = getattr(outcome, "reason", "").replace("_", " ")
         except Aborted:
             if is_automatic:
                 raise
@@ -420,6 +427,12 @@ class ChatHost:
 
     def _on_updated(self, update: DocUpdate) -> None:
         self._emit("updated", file=update.path, diff=update.diff)
+
+    def dreamt(self, outcome: DreamReport | NotDreamt) -> None:
+        """Tell what a dream changed and how much it asks, or why there was none."""
+        written, questions = getattr(outcome, "written", ()), getattr(outcome, "questions", ())
+        files, reason = dict.fromkeys(draft.key for draft in written), getattr(outcome, "reason", "")
+        self._emit("dreamt", files=list(files), questions=len(questions), reason=reason)
 
     def _emit(self, name: EventName, **fields: object) -> None:
         tell(self._listen, ChatEvent(name, fields))

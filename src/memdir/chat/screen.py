@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Heading, Markdown
@@ -18,11 +18,7 @@ from rich.text import Text
 
 from memdir.transcript import one_line, printable
 
-if TYPE_CHECKING:
-    from memdir.types import DreamReport
-
 MAX_LINE = 200  # characters of one tool's line
-MAX_OPENED_LINES = 300  # of one tool's output, when it is opened
 _MARKS = {True: ("✗ ", "red"), False: ("✓ ", "green")}
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
@@ -66,13 +62,6 @@ class Screen:
     def notice(self, text: str, *, style: str = "dim") -> None:
         self.show(Text(printable(text), style=style))
 
-    def dreamt(self, report: DreamReport) -> None:
-        """What a dream changed, and what it asks."""
-        count, asked = len({draft.key for draft in report.written}), len(report.questions)
-        told = f"{count} file{'s' * (count != 1)} changed  (F4 diff · F5 undo)" if count else "nothing to change"
-        review = f"  {asked} question{'s' * (asked != 1)}: /review" if asked else ""
-        self.notice(f"Dreamt: {told}{review}", style="green")
-
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
         self.show(told, *(_indented(line, "dim") for line in (remedy, hint) if line))
@@ -88,11 +77,9 @@ class Screen:
         told.truncate(max(room - call.cell_len, 0), overflow="ellipsis")
         self.show(call + told + opens)
 
-    def opened(self, line: str, content: str, *, most: int = MAX_OPENED_LINES) -> None:
-        """A text of somebody's, all of it or its first lines, below a line of ours."""
-        lines = printable(content).split("\n")
-        more = len(lines) - most
-        body = lines[:most] + ([f"… {more} more lines"] if more > 0 else [])
+    def opened(self, line: str, content: str) -> None:
+        """A text of somebody's, all of it, below a line of ours."""
+        body = printable(content).split("\n")
         self.show(Text(printable(line), style="bold"), *(_indented(one, "dim") for one in body))
 
     def diff(self, text: str) -> None:
@@ -109,7 +96,7 @@ class Screen:
     def table(self, rows: Iterable[Sequence[str]], *, headers: Sequence[str] = ()) -> None:
         table = Table(*headers, box=None, pad_edge=False, show_header=bool(headers), header_style="dim")
         for row in rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
+            table.add_row(*(Text(printable(cell), overflow="fold") for cell in row))
         self.show(table)
 
     def tell(self, name: str, fields: Mapping[str, Any]) -> None:
@@ -120,6 +107,11 @@ class Screen:
             self.notice(f"Memory saved: {_names(fields['files'])}  (F4 diff · F5 undo)", style="green")
         elif name == "updated":
             self.notice(f"Doc updated: {_names([fields['file']])}  (F4 diff · F5 undo)", style="green")
+        elif name == "dreamt":
+            count, asked, reason = len(fields["files"]), fields["questions"], fields["reason"]
+            told = f"{count} file{'s' * (count != 1)} changed  (F4 diff · F5 undo)" if count else "nothing to change"
+            review = f"  {asked} question{'s' * (asked != 1)}: /review" if asked else ""
+            self.notice(f"No dream: {reason}" if reason else f"Dreamt: {told}{review}", style="green")
         elif name == "failed":
             hint = "Nothing is lost: /retry tries again." if fields["can_retry"] else ""
             self.failed(fields["message"], fields["remedy"], hint)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import shlex
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles, OwnCommand, diff_of, own_commands
 from memdir.chat.command import session_of
 from memdir.errors import MemdirError, MemoryNotFound, SeveralFit
-from memdir.types import DreamReport, DreamTask, NotDreamt
+from memdir.types import DreamReport, DreamTask
 
 if TYPE_CHECKING:
+    from memdir import Memory
     from memdir.chat.terminal import ChatTerminal
     from memdir.types import Answer, OpenQuestion
 
@@ -28,7 +26,8 @@ _REVIEWED: dict[Answer | Literal[""], str] = {
     "never": "keep both, and never ask again",
     "": "later",
 }
-SHOWN_LINES = 12  # of a recalled memory
+SCOPES: tuple[Literal["project", "user"], ...] = ("project", "user")  # whose memories a person names here
+BUDGET_DAYS = 7
 
 
 class Slash:
@@ -75,7 +74,7 @@ class Slash:
         """What a project brought is shown whole, and sent when the person says so: they did not write it (L3)."""
         if own.is_project and text not in self._agreed:
             told = f"/{own.name} came with the project. You did not write it. It says:"
-            self._screen.opened(told, text, most=len(text))
+            self._screen.opened(told, text)
             if await self._chat.choose("Send this text of the project?", ["yes", "no"]) != 0:
                 return
             self._agreed.add(text)
@@ -103,15 +102,43 @@ class Slash:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
         what, _, source = words.replace("=", " ", 1).partition(" ")
         if what == "--source":
-            await self._program("purge", what, *(_words_of(source) or [""]))
+            await self._purge(source.replace('"', "").split())  # around a name with a blank, as in a shell
             return
+        scope, one = await asyncio.to_thread(self._found, words)
+        key = await asyncio.to_thread(self._memory.forget, one.key, scope=scope)
+        self._screen.notice(f"Forgotten: {key}  (F5 takes it back)", style="green")
+
+    def _found(self, name: str) -> tuple[Literal["project", "user"], Memory]:
+        """The memory that a person names: of this project, or else of their own."""
         try:
-            key = await asyncio.to_thread(self._memory.forget, words)
+            return "project", self._memory.get(name)
         except SeveralFit:
             raise
         except MemoryNotFound:
-            key = await asyncio.to_thread(self._memory.forget, words, scope="user")
-        self._screen.notice(f"Forgotten: {key}  (F5 takes it back)", style="green")
+            return "user", self._memory.get(name, scope="user")
+
+    async def _purge(self, words: Sequence[str]) -> None:
+        """Show what came from a source, ask, and take it away; what may stay is asked about file by file (L2)."""
+        source = " ".join(word for word in words if word != "--dry-run")
+        if not source:
+            raise MemdirError("what to purge is missing", remedy="Name a session, a page's address or a teammate")
+        told = await asyncio.to_thread(self._memory.purge, source, is_dry=True)
+        for one in (*told.files, *told.held):
+            stays = f"{one.kept} from elsewhere stay" if one.kept else "the whole file"
+            self._screen.opened(f"{one.name}: {one.held_because or stays}", "\n".join(one.lines))
+        for path in told.not_ours:
+            self._screen.notice(f"{path} may say it still", style="yellow")
+        if "--dry-run" in words:
+            return
+        also = [
+            one.name
+            for one in told.held
+            if await self._chat.choose(f"{one.name}: {one.held_because}. Remove it too?", ["yes", "no"]) == 0
+        ]
+        count = len(told.files) + len(also)
+        if await self._chat.choose(f"Remove what came from {told.source}: {count} files?", ["yes", "no"]) == 0:
+            done = await asyncio.to_thread(self._memory.purge, source, also=also)
+            self._screen.notice(f"Removed from {len(done.files)} files  (F4 diff · F5 undo)", style="green")
 
     async def do_memory(self, words: str) -> None:
         """browse memories: /memory, /memory show|edit NAME, /memory on|off"""
@@ -120,22 +147,45 @@ class Slash:
             is_on = await self._host.toggle_memory(is_on=what == "on")
             self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
         elif what in ("edit", "show"):
-            await self._program(what, name)
+            scope, one = await asyncio.to_thread(self._found, name)
+            text = one.topic.data.decode("utf-8", "replace")
+            if what == "edit":
+                await self._edit(one, scope, text.removesuffix("\n"))
+            else:
+                self._screen.opened(one.path, text)
         else:
-            await self._program("list", "--scope", "all")
+            rows = list[Sequence[str]]()
+            for scope in SCOPES:
+                listed = await asyncio.to_thread(self._memory.list, scope=scope)
+                rows += [(scope, str(one.type or "-"), one.key, one.description) for one in listed]
+            self._screen.table(rows, headers=("scope", "type", "file", f"{len(rows)} memories"))
 
-    async def do_dream(self, _: str) -> None:
-        """put memories in order: shows what it would change and asks"""
+    async def _edit(self, one: Memory, scope: str, text: str) -> None:
+        """A memory in the person's editor, checked when it is saved; what others changed meanwhile is merged in."""
+        from prompt_toolkit.buffer import Buffer
+        from prompt_toolkit.document import Document
+
+        draft = Buffer(document=Document(text), tempfile_suffix=".md")
+        await draft.open_in_editor()
+        if draft.text == text:
+            self._screen.notice("Nothing changed.")
+            return
+        try:
+            await asyncio.to_thread(self._memory.update, one, f"{draft.text}\n", scope=scope)
+        except MemdirError:
+            self._screen.opened("This was not saved:", draft.text)
+            raise
+        self._screen.notice(f"Saved: {one.key}  (F4 diff · F5 undo)", style="green")
+
+    async def do_dream(self, words: str) -> None:
+        """put memories in order, and ask first; yours for all projects: /dream user"""
+        scope: Literal["project", "user"] = "user" if words.strip() == "user" else "project"
         task = DreamTask(0)
         self.dreams.append(task)
         try:
-            outcome = await self._host.session.dream(task, confirm=self._is_confirmed)
+            self._host.dreamt(await self._host.session.dream(task, confirm=self._is_confirmed, scope=scope))
         finally:
             self.dreams.remove(task)
-        if isinstance(outcome, NotDreamt):
-            self._screen.notice(f"No dream: {outcome.reason}", style="yellow")
-        else:
-            self._screen.dreamt(outcome)
 
     async def _is_confirmed(self, report: DreamReport) -> bool:
         for draft in report.written:
@@ -162,7 +212,7 @@ class Slash:
         self._screen.notice("No more questions." if left else "No questions.")
 
     def _questions(self) -> list[tuple[str, OpenQuestion]]:
-        return [(scope, one) for scope in ("project", "user") for one in self._memory.questions(scope=scope)]
+        return [(scope, one) for scope in SCOPES for one in self._memory.questions(scope=scope)]
 
     async def do_clear(self, _: str) -> None:
         """begin a new conversation; memories stay"""
@@ -200,15 +250,19 @@ class Slash:
             self._screen.table([(one.name, one.origin, one.description) for one in found.agents.values()])
         else:
             self._screen.notice("There are no sub-agents here: a file in `agents/` of memdir's home defines one.")
-        for path, reason in found.left_out:
-            self._screen.notice(f"{path} is left out: {reason}", style="yellow")
+        remarks = [f"{one.name}: {remark}" for one in found.agents.values() for remark in one.remarks]
+        for told in (*remarks, *(f"{path} is left out: {reason}" for path, reason in found.left_out)):
+            self._screen.notice(told, style="yellow")
 
     async def do_budget(self, _: str) -> None:
         """show what background work used, and this conversation"""
         usage = self._host.usage
         spent = f"{usage.prompt:,} tokens in, {usage.hit_percent:.0f} % of it from the cache; {usage.output:,} out"
         self._screen.notice(f"This conversation: {spent}.", style="")
-        await self._program("budget", "--days", "7")
+        used = await asyncio.to_thread(self._memory.models.budget().by_job, days=BUDGET_DAYS)
+        rows = [(job, f"{calls:,}", f"{tokens:,}", f"${money:.2f}") for job, (calls, tokens, money) in used.items()]
+        self._screen.table(rows, headers=(f"the last {BUDGET_DAYS} days", "calls", "tokens", "money"))
+        self._screen.notice("`memdir budget` shows the days and the caps.")
 
     async def do_tasks(self, _: str) -> None:
         """watch what runs behind the conversation, and stop it"""
@@ -219,8 +273,7 @@ class Slash:
         if not self._host.recalled:
             self._screen.notice("Nothing was recalled for the last message.")
         for path in self._host.recalled:
-            text = DiskFiles().read(path).decode("utf-8", "replace")
-            self._screen.opened(path, "\n".join(text.split("\n")[:SHOWN_LINES]))
+            self._screen.opened(path, DiskFiles().read(path).decode("utf-8", "replace"))
 
     async def do_open(self, words: str) -> None:
         """show all that a tool told: /open [NUMBER]"""
@@ -246,18 +299,6 @@ class Slash:
         """leave (Ctrl-D)"""
         self._chat.leave()
 
-    async def _program(self, *words: str) -> None:
-        """A command of the command line, as it is, in this terminal."""
-        from prompt_toolkit.application import run_in_terminal
-
-        if not words[-1]:
-            raise MemdirError(f"what to {words[0]} is missing", remedy="/help shows what each command takes")
-        if not self._memory.settings.enabled:  # with --bare the real memories are not this conversation's business
-            raise MemdirError(f"there is no memory to {words[0]} here", remedy=f"`memdir {words[0]}` in a shell has it")
-        places = ("--project", self._memory.folder, "--home", self._memory.environment.home)
-        program = (sys.executable, "-m", "memdir.cli.entry", *words, *places)
-        await run_in_terminal(lambda: subprocess.run(program, check=False), in_executor=True)
-
 
 def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
     return {name.removeprefix("do_"): method for name, method in vars(Slash).items() if name.startswith("do_")}
@@ -266,11 +307,3 @@ def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
 def _named(text: str) -> tuple[str, str]:
     name, _, words = text[1:].partition(" ")
     return name, words.strip()
-
-
-def _words_of(text: str) -> list[str]:
-    """The words of a command as a shell takes them; an apostrophe that opens nothing is one of a name."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, InMemoryHistory
@@ -45,7 +46,7 @@ LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon a
 CHOICE_INDENT = 5  # of what is chosen by a digit: what stands before it
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
 LARGE_PASTE_CHARACTERS = 3_000
-TYPING_SECONDS = 0.7  # a key so soon after another belongs to what is being typed, and answers no question
+TYPING_SECONDS = 0.7  # a key so soon before or after another belongs to what is being typed, and answers no question
 ESCAPE_SECONDS = 0.1  # a key later than this after Esc is a key of its own
 LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
 SILENT_SECONDS = 3.0  # of a provider, until that is shown
@@ -314,16 +315,11 @@ class ChatTerminal:
             self.screen.reply(block)
 
     async def _tick(self) -> None:
-        """Keep the footer true while something runs, and tell when a dream of the background is over."""
-        told = None
+        """Keep the footer true while something runs."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
             if self._waited_for or self.tasks or self._is_drawn_busy:
                 self._redraw()
-            dream = self.host.session.dream_task
-            if dream is not None and dream.report is not None and dream is not told:
-                told = dream
-                self.screen.dreamt(dream.report)
 
     @property
     def tasks(self) -> Sequence[BackgroundTask]:
@@ -379,16 +375,14 @@ class ChatTerminal:
         self.screen.notice(question.title, style="bold yellow")
         if question.rule:
             self.screen.notice(question.rule, style="red")
-        if question.detail:
-            if question.is_diff:
-                self.screen.diff(question.detail)
-            else:
-                self.screen.command(question.detail, "$ " if question.use.name == "Bash" else "")
         if printable(question.detail) != question.detail:
             self.screen.notice("There are signs in it that cannot be seen. They are left out here.", style="red")
         words = dict(_ANSWERS)
         if question.is_diff:
             words["session"] = "yes, all edits here until I leave"
+            self.screen.diff(question.detail)
+        elif question.detail:
+            self.screen.command(question.detail, "$ " if question.use.name == "Bash" else "")
         at = await self.choose(f"{question.title}?", [words[answer] for answer in question.choices])
         answer = "no" if at is None else question.choices[at]
         self.screen.notice(f"  → {words[answer]}")
@@ -431,7 +425,7 @@ class ChatTerminal:
         if self._session.app.is_done:  # what stays in the scrollback is what was typed
             return prompt
         width = self._session.app.output.get_size().columns
-        said = printable(self._blocks.open[-LIVE_LINES * width * 2 :])
+        said = printable(self._blocks.tail(LIVE_LINES * width * 2))
         lines = [("class:live", row) for row in self.screen.rows(said, width)[-LIVE_LINES:]] if said.strip() else []
         lines += [("class:live", self.screen.fitted(f"… {line}", width - 1)) for line in self._running.values()]
         lines += [
@@ -491,15 +485,26 @@ class ChatTerminal:
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-        else:
+        elif not self._picked(self.panel, buffer):
             buffer.validate_and_handle()
 
     def _digit(self, event: KeyPressEvent) -> None:
-        """An answer, unless the person is in the middle of typing something else."""
-        if self.panel is None or time.monotonic() - self._last_typed < TYPING_SECONDS:
-            event.current_buffer.insert_text(event.data)
-        else:
-            self.panel.pick(int(event.data))
+        """An answer, unless it stands in the middle of something that is being typed, or at its beginning."""
+        is_typing = time.monotonic() - self._last_typed < TYPING_SECONDS
+        buffer, panel = event.current_buffer, self.panel
+        buffer.insert_text(event.data)
+        if not is_typing:
+            asyncio.get_running_loop().call_later(TYPING_SECONDS, self._picked, panel, buffer)
+
+    def _picked(self, panel: Panel | None, buffer: Buffer) -> bool:
+        """Take what was typed for an answer where it is a digit and nothing else."""
+        digit = buffer.text
+        if panel is None or panel is not self.panel or not (len(digit) == 1 and digit in "123456789"):
+            return False
+        buffer.reset()
+        self._last_typed = 0.0  # whoever answered is not in the middle of typing
+        panel.pick(int(digit))
+        return True
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""

@@ -108,23 +108,19 @@ def _print(outcome: DreamReport | NotDreamt, context: Context, *, with_patches: 
 
 
 def _print_patches(report: DreamReport, context: Context) -> None:
+    from memdir.agent import diff_of
+
     terminal = context.terminal
     for draft in report.written:
-        terminal.patch(_patch(draft.key, draft.before, draft.after))
+        terminal.patch(diff_of(draft.key, draft.before, draft.after) + "\n")
         if draft.after is None:
             terminal.line(terminal.dim(f"  reason: {clean(draft.reason)}"))
     if report.words:
         terminal.line(clean(report.words, keep_newlines=True))
 
 
-def _patch(key: str, before: bytes | None, after: bytes | None) -> str:
-    import difflib
-
-    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
-    return "\n".join(difflib.unified_diff(old, new, f"a/{key}", f"b/{key}", lineterm="")) + "\n"
-
-
 def _plain(outcome: DreamReport | NotDreamt) -> dict[str, object]:
+    from memdir.agent import diff_of
     from memdir.dream.dream import NotDreamt
 
     if isinstance(outcome, NotDreamt):
@@ -136,7 +132,7 @@ def _plain(outcome: DreamReport | NotDreamt) -> dict[str, object]:
                 "file": draft.key,
                 "change": "deleted" if draft.after is None else "added" if draft.before is None else "changed",
                 "reason": draft.reason or None,
-                "patch": _patch(draft.key, draft.before, draft.after),
+                "patch": diff_of(draft.key, draft.before, draft.after) + "\n",
             }
             for draft in outcome.written
         ],

@@ -111,7 +111,6 @@ class DreamTask:
     phase: Phase = "starting"  # where it is
     progress: ForkProgress = field(default_factory=ForkProgress)  # its turns, files and last words
     abort: Abort = field(default_factory=Abort)  # what `kill` sets
-    report: DreamReport | None = None  # what came of it
 
     @property
     def turns(self) -> int:
@@ -307,7 +306,6 @@ class Dreamer:
             task.enter("stopped" if task.abort.is_set or outcome.reason == DECLINED else "failed")
             self.sink.emit(memory_dreamt(work={"sessions": task.sessions}, refused=outcome.reason))
             return outcome
-        task.report = outcome
         task.enter("done")
         topics = [draft for draft in outcome.written if draft.key != INDEX_NAME]
         work = {

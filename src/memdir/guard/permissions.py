@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 Consent = Literal["once", "session", "always", "no"]
 MAX_ALLOWED_BYTES = 1 << 20  # of the commands that may always run: a few lines
-MAX_DIFF_LINES = 400  # of one question: more than a person reads before a yes
 MAX_GLOBBED = 2_000  # names that a pattern may stand for, each looked at
 # Commands that look through folders, and the options with which they follow the links in them.
 _FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow", "ls": "-[^-]*[LH]|--der"}
@@ -51,6 +50,7 @@ _APART |= {".gitattributes", ".gitmodules"}
 _ONLY_A_SHELL_READS = re.compile(r"\$['\"]|\[\^|\[[^\]]*\[[:.=]|[?*+@!]\(")
 READING = ("Read", "Grep", "Glob")
 WRITING = ("Write", "Edit")
+CHANGED = "what it leads to has changed since the person was asked. Look at it again"
 DECLINED = "the person said no. Do not try it another way: go on without, or ask what they would like instead"
 NOT_ALLOWED = "not done, since nobody is here to be asked, and it was not allowed beforehand"
 
@@ -139,9 +139,9 @@ class Permissions:
             return verdict  # whatever is being asked: it waits for no answer
         async with self.in_turn:  # one question at a time; what was answered meanwhile counts
             verdict = self._judge(call)
-            if rule is not None and isinstance(verdict, Allow):
-                verdict = Permission(call, f"Use {call.name}", str(dict(call.input)))
-            return await self._asked(verdict, rule) if isinstance(verdict, Permission) else verdict
+            if isinstance(verdict, Allow) and rule is not None:
+                return await self._asked(Permission(call, f"Use {call.name}", str(dict(call.input))), rule, verdict)
+            return await self._asked(verdict, rule, verdict) if isinstance(verdict, Permission) else verdict
 
     # How things stand now: memory may have been switched off meanwhile, and a store may have followed its project.
 
@@ -263,7 +263,7 @@ class Permissions:
             found += itertools.islice(glob.iglob(pattern, include_hidden=True), MAX_GLOBBED)
         return len(found) > MAX_GLOBBED or not all(_is_below(one, self._root) for one in found)
 
-    async def _asked(self, question: Permission, rule: HeldGuard | None) -> Allow | Deny:
+    async def _asked(self, question: Permission, rule: HeldGuard | None, judged: Allow | Permission) -> Allow | Deny:
         if self.ask is None:
             return Deny(f"{one_line(question.title)}: {NOT_ALLOWED} ({self._allowing(question)})")
         question = replace(question, title=one_line(question.title))  # a name of a file may hold anything
@@ -272,6 +272,8 @@ class Permissions:
         answer = await self.ask(question)
         if answer not in question.choices or answer == "no":
             return Deny(DECLINED)
+        if self._judge(question.use) != judged:  # a file or a link was put in the place of what the person saw
+            return Deny(CHANGED)
         if answer == "session":
             self.allowed.add(self._key(question.use))
         elif answer == "always":
@@ -332,13 +334,11 @@ def allowed_beforehand(words: Sequence[str]) -> set[str]:
 
 
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
-    """A change as a unified diff, cut where it is longer than anybody reads."""
+    """A change as a unified diff."""
     name = one_line(name)
     texts = ((data or b"").decode("utf-8", "replace") for data in (before, after))
     old, new = (text.removesuffix("\n").split("\n") if text else [] for text in texts)  # no other sign ends a line
-    lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
-    more = len(lines) - MAX_DIFF_LINES
-    return "\n".join([*lines[:MAX_DIFF_LINES], *([f"… {more} more lines"] if more > 0 else ())])
+    return "\n".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
 
 
 def _is_below(path: str, root: str) -> bool:

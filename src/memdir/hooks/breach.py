@@ -32,11 +32,13 @@ def answer_to(memory: MemDir, call: HookCall, guards: Sequence[HeldGuard]) -> Ho
         found = []
     if not found:
         return HookAnswer()
-    from memdir.events import guard_breached
+    from memdir.events import Event
     from memdir.text.printable import one_line
 
     for guard in found:
-        memory.sink.emit(guard_breached(file=guard.key, scope=guard.scope, action=guard.action, host=call.host))
+        memory.sink.emit(
+            Event("guard.breached", file=guard.key, scope=guard.scope, action=guard.action, host=call.host)
+        )
     told = "\n\n".join(guard.answer for guard in found)
     if found[0].action == "block":
         return HookAnswer(refusal=told, message=f"memdir: {found[0].key} refused a call of {one_line(tool.name)}")

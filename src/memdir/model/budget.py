@@ -243,6 +243,11 @@ class Budget:
                 told = f"background work has used {used:,.10g} of {cap:,.10g} {words}"
                 raise BudgetReached(told, resumes_at=midnight(now, days=1))
 
+    def by_job(self, *, days: int) -> dict[str, tuple[int, int, float]]:
+        """The calls, tokens and dollars of each job in so many days, today included."""
+        found = sums(self.ledger.since(midnight(self.clock(), days=1 - days)), lambda spent: spent.job)
+        return {job: (one.calls, one.tokens, one.money) for job, one in found.items()}
+
 
 def midnight(moment: float, *, days: int = 0) -> float:
     """The beginning of a moment's day in local time, or of one so many days later; days may have 23 or 25 hours."""

@@ -311,7 +311,7 @@ class Recaller:
         return author_of(self._place_of(scope), key.removeprefix(TEAM_PREFIX) if scope != "team" else key)
 
     def _tell(self, request: RecallRequest, selection: Selection, shown: Sequence[str]) -> None:
-        from memdir.events import memory_recalled, request_refused
+        from memdir.events import Event, request_refused
 
         work = {
             "scanned": selection.scanned,
@@ -321,7 +321,7 @@ class Recaller:
             "ms": round(selection.ms, 1),
         }
         characters, told = request.shown.characters, selection.prompt_hash
-        self._sink.emit(memory_recalled(files=len(shown), characters=characters, work=work, prompt_hash=told))
+        self._sink.emit(Event("memory.recall", files=len(shown), characters=characters, **work, prompt_hash=told))
         if not shown or not request.shown.is_logged:
             return
         from memdir.recall.recall_log import Injection, RecallLog

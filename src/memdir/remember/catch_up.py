@@ -11,7 +11,7 @@ from memdir.agent.fork import ForkProgress
 from memdir.agent.tools.tool import memory_tools
 from memdir.disk.open_writers import left_alone
 from memdir.errors import MemdirError
-from memdir.events import memory_extracted, session_caught_up
+from memdir.events import Event, memory_extracted
 from memdir.layout import Layout, is_session_id
 from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
@@ -60,7 +60,7 @@ class CatchUp:
                 files += written or ()
                 failed += written is None
         if sessions or left:
-            self.sink.emit(session_caught_up(sessions=len(sessions) + left, files=len(files), failed=failed))
+            self.sink.emit(Event("session.catch_up", sessions=len(sessions) + left, files=len(files), failed=failed))
         return files
 
     async def _go_on(self, current_session: str, files: list[str]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
@@ -22,7 +22,7 @@ from memdir.agent.gate import memory_gate
 from memdir.agent.judged import Lineage
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
-from memdir.agent.workspace import Workspace
+from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
 from memdir.errors import BadMemoryFile, BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
@@ -46,7 +46,7 @@ from memdir.remember.turn import (
 )
 from memdir.store.form import deletion_in
 from memdir.store.history import Origin, tell_moment
-from memdir.store.log_lines import PATTERN
+from memdir.store.log_lines import PATTERN, LogLine
 from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
 from memdir.store.undo import restore
@@ -268,17 +268,9 @@ class Extraction:
         await asyncio.to_thread(workspace.drop_repeated)
         lost = len(workspace.lost) + len(await asyncio.to_thread(workspace.drop_conflicts))
         weighed = await asyncio.to_thread(weigh, workspace, judge)
-        if self.session.is_purged(said):  # while the model thought: it is asked again about the rest
+        written = self._write(workspace, weighed.lineages, turn, dated)
+        if written is None:  # some of it was purged while the model thought: it is asked again about the rest
             return await self.extract(turn)
-        written = []
-        for base in workspace.bases():  # each history tells of its own
-            paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
-            lineages = {path: lineage for path, lineage in weighed.lineages.items() if path in paths}
-            subject = "extract " + (", ".join(lineages) or "nothing new")
-            moment = tell_moment(_moment_of(dated, lineages, turn.ended))
-            times = self._times_of(turn, dated, lineages, workspace)
-            origin = with_lineages(Origin("extract", session=self.session.id), lineages)
-            written += workspace.commit(origin, subject, times=times, base=base, Moment=moment)
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -296,6 +288,25 @@ class Extraction:
         else:
             self.session.move_cursor(new[-1].id)
         return Extracted(tuple(draft.key for draft in topics), report, lost)
+
+    def _write(
+        self, workspace: Workspace, lineages: Mapping[str, Lineage], turn: FinishedTurn, said: Sequence[Message]
+    ) -> list[Draft] | None:
+        """Put the drafts on disk; None where a person purged some of what was said (L2). A purge comes before this look
+        or after it is written, and finds it then."""
+        written = []
+        with self.session.locked():
+            if self.session.is_purged(said):
+                return None
+            for base in workspace.bases():  # each history tells of its own
+                paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
+                own = {path: lineage for path, lineage in lineages.items() if path in paths}
+                subject = "extract " + (", ".join(own) or "nothing new")
+                moment = tell_moment(_moment_of(said, own, turn.ended))
+                times = self._times_of(turn, said, own, workspace)
+                origin = with_lineages(Origin("extract", session=self.session.id), own)
+                written += workspace.commit(origin, subject, times=times, base=base, Moment=moment)
+        return written
 
     async def _log(
         self,
@@ -317,10 +328,15 @@ class Extraction:
             said = _moment_of(dated, {"": lineage}, turn.ended)
             return said if 0 < said <= now + LATE_SECONDS else now  # a clock that nobody believes tells no day
 
-        if self.session.is_purged(dated):
-            return None
         by = Origin("extract", session=self.session.id)
-        written = await asyncio.to_thread(draft.write, moment, self.plan.zone, by)
+
+        def write() -> list[LogLine] | None:
+            with self.session.locked():
+                return None if self.session.is_purged(dated) else draft.write(moment, self.plan.zone, by)
+
+        written = await asyncio.to_thread(write)
+        if written is None:
+            return None
         work = {**report.counts(), "log_lines": len(written), "refusals": report.run.refusals + len(draft.refused)}
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
         self.session.move_cursor(new[-1].id)

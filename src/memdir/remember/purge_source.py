@@ -19,7 +19,7 @@ from memdir.disk.safe_path import is_inside
 from memdir.errors import MemoryNotFound
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
-from memdir.remember.session_state import SessionState, Unlearned
+from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import messages_after, texts_in
 from memdir.settings import Environment
 from memdir.store.history import OUTSIDE
@@ -130,7 +130,7 @@ def asked_for(source: PurgeSource, conversations: Conversations, roots: Sequence
 
 def leave_alone(source: PurgeSource, conversations: Conversations, layout: Layout) -> None:
     """Nothing more is learned from what was said in a session that is purged, or from a page that stands there."""
-    names = {"session": [source.name], "page": list(conversations.refs)}.get(source.kind, ())
+    names = {"session": {source.name}, "page": {*conversations.refs, *unlearned_sessions(layout)}}.get(source.kind, ())
     for name in filter(is_session_id, names):
         state = SessionState.load(name, layout)
         turns = Unlearned(state).turns(Request(""))
@@ -138,8 +138,9 @@ def leave_alone(source: PurgeSource, conversations: Conversations, layout: Layou
         messages = [*conversations.messages(name), *waiting]
         if source.kind == "page":  # but from what the user said beside it
             parts = _parted(messages, source.name)
-            pages = {one for one, part in parts.items() if part.texts_of_page and not part.is_own}
-            messages = [one for one in messages_after(messages, state.extract_cursor) if one.id in pages]
+            page = [said for part in parts.values() for said in part.page]
+            new = messages_after(messages, state.extract_cursor) if page else ()
+            messages = [one for one in new if one.id in parts and parts[one.id].tells_only(page)]
         if messages:
             state.leave_out(messages)
 
@@ -225,6 +226,10 @@ class _Parted:
     @cached_property
     def rest(self) -> list[Sentence]:
         return _sentences(self.other_texts)
+
+    def tells_only(self, page: Sequence[Sentence]) -> bool:
+        """Whether it is the page, or says what that says in other words, and nothing of the user's own."""
+        return not self.is_own and (bool(self.texts_of_page) or any(_nearest(said, page) >= SAID for said in self.rest))
 
 
 def _sentences(texts: Sequence[str]) -> list[Sentence]:

@@ -102,13 +102,13 @@ class SessionState:
             self.extract_cursor = said[-1].id
             self.failures, self.failed_up_to = 0, ""
         if is_saved:
-            with self._locked():
+            with self.locked():
                 self._hear_of_others()
                 self._write(self._path)
 
     def leave_out(self, messages: Iterable[Message]) -> None:
         """Nothing is learned from these, now or later: a person wants nothing kept of them (L2)."""
-        with self._locked():
+        with self.locked():
             now = SessionState.load(self.id, self.layout)  # whoever talks there has gone on since
             ids = {message.id for message in messages if message.id}
             now.purged, now.lifted = now.purged | (ids - now.unheard), now.lifted - ids
@@ -118,7 +118,7 @@ class SessionState:
 
     def take_in(self) -> None:
         """What a purge left out is learned from after all: it was taken back."""
-        with self._locked():
+        with self.locked():
             now = SessionState.load(self.id, self.layout)
             now.unheard, now.lifted, now.purged = now.unheard - now.purged, now.lifted | now.purged, frozenset()
             now._write(now._path)
@@ -160,7 +160,7 @@ class SessionState:
             self._save()
 
     def _save(self) -> None:
-        with self._locked():
+        with self.locked():
             self._hear_of_others()
             self._write(self.layout.session_state(self.id))
 
@@ -171,7 +171,7 @@ class SessionState:
         return self.layout.session_state(self.id) if is_begun else self.layout.unheard(self.id)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """One writer at a time: what a person purges of a session that goes on comes from another process."""
         path = f"{self.layout.session_state(self.id)}.lock"
         with locked(path):

@@ -466,12 +466,13 @@ class Sync:
     def _tell(self, report: SyncReport) -> None:
         emit, left = self.sink.emit, list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
-        emit(events.team_pulled(remote=self.name, **work, left_out=len(left)))
+        emit(events.Event("team.pull", remote=self.name, **work, left_out=len(left)))
         capped = sum(one.reason in ("cap", "too_large") for one in left)
         if capped:
-            emit(events.entries_capped(files=capped, limit="entries or bytes"))
+            emit(events.Event("team.capped", files=capped, limit="entries or bytes"))
         if report.sent or report.sent_deletions:
-            emit(events.team_pushed(remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
+            counts = {"sent": len(report.sent), "deleted": len(report.sent_deletions)}
+            emit(events.Event("team.push", remote=self.name, **counts))
         if report.reason or left:
             reason = report.reason or left[0].reason
             emit(events.push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from memdir.disk.atomic import TEMPORARY_PREFIX, sweep_temporaries
 from memdir.disk.git import is_real_folder
 from memdir.errors import EditConflict
-from memdir.events import change_recovered
+from memdir.events import Event
 from memdir.layout import Place
 from memdir.store.journal import Journal, Operation, is_waiting, mark_on_disk, names_in, read_journal, waiting_journals
 from memdir.store.writer import Writer, merge_for
@@ -70,7 +70,7 @@ def _finish(writer: Writer, journal: Journal) -> None:
         writer.drop_journal()
     else:
         mark_on_disk(writer.place.journal)
-    writer.sink.emit(change_recovered(source="journal", files=len(journal.operations)))
+    writer.sink.emit(Event("memory.recovered", source="journal", files=len(journal.operations)))
 
 
 def _is_complete(writer: Writer, operation: Operation) -> bool:

@@ -15,7 +15,7 @@ from memdir.disk.atomic import FILE_MODE, FOLDER_MODE, disk_error, disk_errors, 
 from memdir.disk.git import FOLDERS, FOR_PEOPLE, KILLED, is_real_folder, read_batch
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import DiskError, HistoryError, MemdirError
-from memdir.events import Event, history_repaired, history_set_aside
+from memdir.events import Event, history_repaired
 from memdir.layout import Place
 from memdir.store.history import History
 from memdir.store.journal import set_aside
@@ -90,7 +90,7 @@ def set_history_aside(place: Place, history: History, now: float, reason: str) -
     """Move a history away, never deleting it: the next commit begins a new one."""
     folder = set_aside(place.history, now)
     history.forget_table()
-    return history_set_aside(folder=folder, reason=reason)
+    return Event("history.set_aside", folder=folder, reason=reason)
 
 
 def is_passing(place: Place, error: MemdirError) -> bool:

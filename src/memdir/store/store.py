@@ -17,7 +17,7 @@ from memdir.disk.lock import SHORT_WAIT_SECONDS, WAIT_SECONDS
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_key
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError
-from memdir.events import HeldSink, NullSink, careful_clock, careful_sink, index_truncated, memory_changed
+from memdir.events import Event, HeldSink, NullSink, careful_clock, careful_sink
 from memdir.store.history import MOMENT, History, Origin, tell_moment
 from memdir.store.index import Entry, Index, LoadedIndex, load_index
 from memdir.store.journal import Journal, Operation, is_waiting
@@ -245,7 +245,7 @@ class MemoryStore:
         loaded = load_index(self.read_bytes(INDEX_NAME) or b"")
         if loaded.lines_cut or loaded.bytes_cut:
             cut = {"lines_cut": loaded.lines_cut, "bytes_cut": loaded.bytes_cut}
-            self._sink.emit(index_truncated(lines=loaded.line_count, size_bytes=loaded.size_bytes, **cut))
+            self._sink.emit(Event("index.truncated", lines=loaded.line_count, size_bytes=loaded.size_bytes, **cut))
         return loaded
 
     @contextmanager
@@ -274,7 +274,7 @@ class MemoryStore:
                 written = sum(operation.after is not None for operation in operations)
                 counts = {"written": written, "deleted": len(operations) - written}
                 self._sink.emit(
-                    memory_changed(source=origin.source, scope=self.scope, session=origin.session, **counts)
+                    Event("memory.changed", source=origin.source, scope=self.scope, session=origin.session, **counts)
                 )
 
     def record_outside_changes(self, *, wait_seconds: float = WAIT_SECONDS) -> bool:

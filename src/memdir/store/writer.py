@@ -17,7 +17,7 @@ from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.replace_file import Merge, replace_file
 from memdir.disk.safe_path import folder_of, is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError, PathEscape
-from memdir.events import HeldSink, history_failed, history_repaired, journal_set_aside, secret_saved
+from memdir.events import Event, HeldSink, history_failed, history_repaired
 from memdir.layout import Place
 from memdir.store.history import MOMENT, OUTSIDE, History, Origin, tell_moment
 from memdir.store.index import merge_index
@@ -131,7 +131,7 @@ class Writer:
             self._begin([journal])
             self._commit(journal)
             for path, found in saved_secrets(self.place.base, paths):
-                self.sink.emit(secret_saved(file=path, found=found))
+                self.sink.emit(Event("memory.secret", file=path, found=found))
             self.drop_journal()
 
         return self._done_in_history(act)
@@ -265,7 +265,7 @@ class Writer:
         return {path: journal for path, journal in found.items() if journal is not None}
 
     def put_aside(self, path: str) -> None:
-        self.sink.emit(journal_set_aside(file=set_aside(path, self.clock(), beside=self.place.journal)))
+        self.sink.emit(Event("journal.set_aside", file=set_aside(path, self.clock(), beside=self.place.journal)))
 
     def _begin(self, journals: Sequence[Journal]) -> None:
         """Begin a history that has no commit with the files as they were before these change sets: a commit of its own,
