@@ -94,14 +94,6 @@ class Places:
         root = self.of(scope).root
         return is_inside(root, self.layout.home) or not is_inside(root, self.layout.work_tree)
 
-    def own_roots(self) -> Sequence[str]:
-        """The directories that lie with the person: those of this project, and of every other."""
-        own = [self.of(scope).root for scope in ("project", "user") if self.is_own(scope)]
-        homes = [self.layout.home, self.environment.memory_homes.get(self.settings.memory_home, self.layout.home)]
-        folders = [os.path.join(home, "projects") for home in dict.fromkeys(homes)]
-        found = [(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)]
-        return [*own, *(os.path.join(folder, name, "memory") for folder, name in found)]
-
     @property
     def is_ours(self) -> bool:
         """Whether the memory lies where the home puts it, and not where someone pointed it; or with another agent."""

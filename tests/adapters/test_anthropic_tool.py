@@ -14,8 +14,8 @@ from anthropic.lib.tools import ToolError
 
 from memdir import open_memory
 from memdir.adapters.anthropic_tool import AsyncMemoryTool, MemoryTool
+from memdir.guard.held import any_guard
 from memdir.memdir import MemDir
-from memdir.store.guard import any_guard
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from tests.provider_server.script import Answer, Call, says
@@ -277,6 +277,6 @@ def test_what_is_the_team_s_stays_there_and_nothing_else_comes_there(memory: Mem
     for new in ("team", "team/leak", "Team/leak", "x/../team"):
         assert "the team's" in refusal(tool, "rename", old_path="/memories/ops", new_path=f"/memories/{new}")
     assert sorted(header.key for header in memory.list()) == ["ops/habit.md", "team/rules/evil.md"]
-    assert not any_guard(memory.places.own_roots())
+    assert not any_guard(memory)
     does(tool, "rename", old_path="/memories/ops", new_path="/memories")
     assert "habit.md" in [header.key for header in memory.list()]

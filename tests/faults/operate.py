@@ -20,8 +20,9 @@ from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Request
 from memdir.store.archive import import_memories
 from memdir.store.history import Origin
+from memdir.store.index import entry_for
 from memdir.store.memories import add_memory, forget_memories, save_memory
-from memdir.store.store import MemoryStore, entry_for
+from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType, Topic
 from memdir.store.undo import undo
 

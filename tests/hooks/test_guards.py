@@ -15,11 +15,11 @@ import pytest
 from memdir import open_memory
 from memdir.agent.workspace import Workspace
 from memdir.errors import BadMemoryFile, MemdirError
-from memdir.guard.held import held_guards
+from memdir.guard.held import any_guard, held_guards
 from memdir.layout import Layout
 from memdir.mcp_server.offers import MemoryOffers
 from memdir.memdir import MODEL_CALLS
-from memdir.store.guard import LEARNED, any_guard
+from memdir.store.guard import LEARNED
 from memdir.store.history import Origin
 from memdir.store.memories import save_memory
 from tests.conftest import Ran
@@ -260,9 +260,9 @@ def test_a_guard_never_comes_from_the_team_or_the_repository(
     agent.environment["MEMDIR_DIRECTORY"] = str(project / "memory")
     assert answer(before(agent)) == {}, "a memory that lies in the repository is written by others, too"
     monkeypatch.setenv("MEMDIR_DIRECTORY", str(project / "memory"))
-    assert not any_guard(open_memory(project).places.own_roots())
+    assert not any_guard(open_memory(project))
     (Path(layout.user_memory.root) / "mine.md").write_text(text)
-    assert any_guard(open_memory(project).places.own_roots()), "what a person set for all projects holds there as well"
+    assert any_guard(open_memory(project)), "what a person set for all projects holds there as well"
 
 
 def topic(guard: str = "", body: str = RULE) -> bytes:
@@ -331,7 +331,7 @@ def test_what_is_imported_leaves_its_guards_behind(rule: str, memdir: Memdir, tm
     done = memdir("import", str(folder))
     assert done.code == 0 and "guard" in done.err
     assert "guard:" not in memdir("show", "feedback_theirs").out
-    assert not any_guard(open_memory(project).places.own_roots())
+    assert not any_guard(open_memory(project))
     assert "1 already there" in memdir("import", str(folder)).out
 
 
@@ -394,7 +394,7 @@ def test_a_rule_that_was_said_twice_is_proposed_and_never_set(memdir: Memdir, pr
     [proposed] = listed["proposed"]
     assert proposed["guard"] == "warn shell(* --force)" and proposed["said"] == 2 and listed["guards"] == []
     assert "memdir guard add" in memdir("guard").out and "you said it 2 times" in memdir("doctor").out
-    assert not any_guard(open_memory(project).places.own_roots())
+    assert not any_guard(open_memory(project))
     memdir("guard", "add", proposed["file"], proposed["guard"], "--scope", proposed["scope"])
     listed = json.loads(memdir("guard", "list", "--json").out)
     assert len(listed["guards"]) == 1 and listed["proposed"] == []

@@ -13,7 +13,7 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncBuiltinFunctionTool, ToolError
 
 from memdir.agent.tools.file_tools import as_in_file, numbered
 from memdir.agent.workspace import Workspace, keeps_pinned
@@ -30,11 +30,13 @@ from memdir.store.trust import doubt_of, is_of_team
 from memdir.text.naming import describe, first_words, titled
 
 if TYPE_CHECKING:
+    from anthropic.lib.tools import BetaFunctionToolResultType
     from anthropic.types.beta import (
         BetaCacheControlEphemeralParam,
         BetaMemoryTool20250818CreateCommand,
         BetaMemoryTool20250818DeleteCommand,
         BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818Param,
         BetaMemoryTool20250818RenameCommand,
         BetaMemoryTool20250818StrReplaceCommand,
         BetaMemoryTool20250818ViewCommand,
@@ -281,7 +283,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         return _answered(lambda: self._commands.rename(command.old_path, command.new_path))
 
 
-class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncMemoryTool(BetaAsyncBuiltinFunctionTool):
     """The same for the asynchronous runner: files are read and written beside the loop."""
 
     def __init__(
@@ -292,23 +294,11 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         session: str = "",
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
-        super().__init__(cache_control=cache_control)
-        self._tool = MemoryTool(memory, scope=scope, session=session)
+        super().__init__()
+        self._tool = MemoryTool(memory, scope=scope, session=session, cache_control=cache_control)
 
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        return await asyncio.to_thread(self._tool.view, command)
+    def to_dict(self) -> BetaMemoryTool20250818Param:
+        return self._tool.to_dict()
 
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        return await asyncio.to_thread(self._tool.create, command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        return await asyncio.to_thread(self._tool.str_replace, command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        return await asyncio.to_thread(self._tool.insert, command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        return await asyncio.to_thread(self._tool.delete, command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        return await asyncio.to_thread(self._tool.rename, command)
+    async def call(self, input: object) -> BetaFunctionToolResultType:  # noqa: A002 - as the SDK calls it
+        return await asyncio.to_thread(self._tool.call, input)

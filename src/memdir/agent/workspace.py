@@ -19,14 +19,14 @@ from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFou
 from memdir.store.form import as_seen, deletion_in, well_formed
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
-from memdir.store.index import MAX_LINES, Index, parse_entry, with_edits
+from memdir.store.index import MAX_LINES, Index, entry_for, parse_entry, with_edits
 from memdir.store.kept import is_another, kept, unsaid
 from memdir.store.log_lines import log_day
 from memdir.store.merge import merge_bytes
 from memdir.store.scan import most_bytes, too_large, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import refuse_private
-from memdir.store.store import ChangeSet, MemoryStore, entry_for
+from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import is_of_team, marked_trust
 from memdir.text.naming import file_stem, free_key

@@ -11,14 +11,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import decode
-from memdir.disk.programs import find_program
+from memdir.disk.programs import find_program, output_of
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
 from memdir.settings import Environment
@@ -221,14 +220,6 @@ def our_places(text: Any, event: str) -> list[int]:
 def called_by(group: dict[str, Any]) -> tuple[str, str]:
     """The program that ours in a group calls, and memdir's home where it names one."""
     return _called_by(our_hooks(group)[0])
-
-
-def output_of(words: list[str], given: bytes = b"", *, seconds: float) -> bytes:
-    """What a program prints to what it is given; nothing where it does not come to that."""
-    try:
-        return subprocess.run(words, cwd=os.sep, input=given, capture_output=True, timeout=seconds, check=False).stdout
-    except (OSError, subprocess.SubprocessError):
-        return b""
 
 
 def decoded(data: bytes) -> dict[str, Any]:

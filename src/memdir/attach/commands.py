@@ -24,8 +24,8 @@ from memdir.attach.settings_edit import (
 from memdir.attach.status import is_anything_attached, look_at, report
 from memdir.disk.atomic import write_project_file
 from memdir.errors import EditConflict, MemdirError, UsageError
+from memdir.guard.held import any_guard
 from memdir.settings import own_memory, settings_files
-from memdir.store.guard import any_guard
 from memdir.text.words import counted
 
 _TRIES = 5  # at settings that their client writes in all the time
@@ -66,7 +66,7 @@ class Attach:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.not_here:
             return _switch_off_here(options, context)
-        known = all_agents(context.environment, is_guarded=any_guard(context.memory.places.own_roots()))
+        known = all_agents(context.environment, is_guarded=any_guard(context.memory))
         if options.status:
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)

@@ -20,18 +20,17 @@ from memdir.attach.agents import (
     is_our_plugin,
     is_our_server,
     our_places,
-    output_of,
 )
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_served
-from memdir.disk.programs import find_program
+from memdir.disk.programs import find_program, output_of
 from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
+from memdir.guard.held import any_guard
 from memdir.layout import ATTENDED_NAME, Layout, holds_memories
 from memdir.memdir import MemDir
 from memdir.settings import own_memory
-from memdir.store.guard import any_guard
 from memdir.store.scan import iso_time
 from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import said_at
@@ -97,7 +96,7 @@ def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
 
 def findings(memory: MemDir) -> Iterator[Finding]:
     """What the doctor tells of attached agents (O1)."""
-    known = all_agents(memory.places.environment, is_guarded=any_guard(memory.places.own_roots()))
+    known = all_agents(memory.places.environment, is_guarded=any_guard(memory))
     for one in examined(list(known.values()), memory):
         for severity, told in (("warning", one.problems), ("note", one.notes)):
             for message in told:

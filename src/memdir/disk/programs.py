@@ -23,6 +23,16 @@ def find_program(name: str) -> str:
     return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), "")
 
 
+def output_of(words: list[str], given: bytes = b"", *, seconds: float) -> bytes:
+    """What a program prints to what it is given; nothing where it does not come to that."""
+    import subprocess
+
+    try:
+        return subprocess.run(words, cwd=os.sep, input=given, capture_output=True, timeout=seconds, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return b""
+
+
 def search_path() -> str:
     """PATH, for programs that we start and for those that they start."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)

@@ -48,9 +48,10 @@ from memdir.model.choose import who_serves
 from memdir.prompts.instructions import instruction_texts
 from memdir.recall.verify import Verifier
 from memdir.store.history import Origin
+from memdir.store.index import entry_for
 from memdir.store.memory_file import Memory
 from memdir.store.scan import Unreadable
-from memdir.store.store import MemoryStore, entry_for
+from memdir.store.store import MemoryStore
 from memdir.text.words import counted
 
 

@@ -15,12 +15,12 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.doctor import Finding
 from memdir.errors import MemdirError
 from memdir.recall.verify import Verifier
-from memdir.store.guard import GUARD_FIELD, NOT_SET, guard_of, proposals, set_by_person, why_not
-from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, load_index
+from memdir.store.guard import GUARD_FIELD, NOT_SET, guard_of, proposals, set_by_person, what_sets, why_not
+from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, entry_for, load_index
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES, Header
 from memdir.store.secrets.refuse import secrets_in
-from memdir.store.store import MemoryStore, entry_for
+from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType
 from memdir.store.trust import marked_trust
 from memdir.text.dates import read_any
@@ -88,10 +88,10 @@ def check_guards(store: MemoryStore, memories: Sequence[Memory], *, is_own: bool
         if reason:
             remedy = "`memdir guard list` tells what sets it, if you want it; else take the line out"
             yield Finding("guard", "warning", f"its guard does not hold: {reason}", key, remedy)
-    for proposal in proposals(store) if is_own and store.scope in ("project", "user") else ():
-        message = f"you said it {proposal.times} times: a guard would have it checked before a tool runs"
-        remedy = f"`{proposal.command}`, if you want that"
-        yield Finding("guard", "note", message, proposal.key, remedy)
+    for key, guard, times in proposals(store) if is_own and store.scope in ("project", "user") else ():
+        message = f"you said it {times} times: a guard would have it checked before a tool runs"
+        remedy = f"`{what_sets(key, str(guard), store.scope)}`, if you want that"
+        yield Finding("guard", "note", message, key, remedy)
 
 
 def check_claims(memory: Memory, verifier: Verifier, until: float) -> Iterator[Finding]:

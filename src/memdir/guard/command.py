@@ -113,12 +113,13 @@ class GuardList:
         held = [{"file": one.key, "scope": one.scope, "guard": one.line} for one in held_guards(memory)]
         idle = list(_not_holding(memory))
         own = [scope for scope in SCOPES if memory.places.is_own(scope)]
-        proposed = [one for scope in own for one in proposals(memory.stores.of(scope))]
+        proposed: list[dict[str, Any]] = [
+            {"file": key, "scope": scope, "guard": str(guard), "said": times}
+            for scope in own
+            for key, guard, times in proposals(memory.stores.of(scope))
+        ]
         if options.json:
-            told = [
-                {"file": one.key, "scope": one.scope, "guard": str(one.guard), "said": one.times} for one in proposed
-            ]
-            return int(context.print_json({"guards": held, "notHolding": idle, "proposed": told}))
+            return int(context.print_json({"guards": held, "notHolding": idle, "proposed": proposed}))
         terminal = context.terminal
         rows = [[str(one["guard"]), str(one["file"]), str(one["scope"])] for one in held]
         if rows:
@@ -130,9 +131,9 @@ class GuardList:
             if "command" in one:
                 terminal.line("If it says what you want:")
                 terminal.verbatim(terminal.dim(f"  {one['command']}"))
-        for proposal in proposed:
-            terminal.line(f"You said {shown_line(proposal.key)} {proposal.times} times. To have it checked:")
-            terminal.verbatim(terminal.dim(f"  {proposal.command}"))
+        for rule in proposed:
+            terminal.line(f"You said {shown_line(rule['file'])} {rule['said']} times. To have it checked:")
+            terminal.verbatim(terminal.dim(f"  {what_sets(rule['file'], rule['guard'], rule['scope'])}"))
         return 0
 
 

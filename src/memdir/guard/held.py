@@ -79,7 +79,7 @@ def held_guards(memory: MemDir, session: str = "") -> list[HeldGuard]:
         guards = _found_again(memory)
     if os.path.isdir(memory.place.state):
         told = {"version": __version__, "sessions": [*sessions, session][-MAX_SESSIONS:], "stamps": {**stamps, **files}}
-        _keep(path, encode({**told, "files": files, "guards": [one.fields for one in guards]}))
+        keep_derived(path, encode({**told, "files": files, "guards": [one.fields for one in guards]}))
     return guards
 
 
@@ -113,6 +113,20 @@ def _read(rows: object) -> list[HeldGuard] | None:
 
 def _texts(value: object) -> list[str] | None:
     return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else None
+
+
+def any_guard(memory: MemDir) -> bool:
+    """Whether a guard may hold anywhere: in this project, or in another of the person's."""
+    from memdir.store.guard import guard_of
+    from memdir.store.scan import scan
+
+    places, layout = memory.places, memory.layout
+    homes = {layout.home, places.environment.memory_homes.get(places.settings.memory_home, layout.home)}
+    folders = [folder for home in homes if os.path.isdir(folder := os.path.join(home, "projects"))]
+    roots = {places.of(scope).root for scope in SCOPES if places.is_own(scope)}
+    roots |= {os.path.join(folder, name, "memory") for folder in folders for name in os.listdir(folder)}
+    headers = (header for root in roots for header in scan(root, limit=None).headers)
+    return any(guard_of(header, key=header.key, scope="project") for header in headers)
 
 
 def forget_kept(memory: MemDir) -> None:
@@ -177,11 +191,12 @@ def _answer(memory: MemDir, key: str, guard: Guard, topic: Topic) -> str:
     return prompt.render(**{name: shown_line(text, room=MAX_RULE) for name, text in told.items()}).strip()
 
 
-def _keep(path: str, text: str) -> None:
+def keep_derived(path: str, text: str) -> None:
+    """Keep what can be made again, where it can be kept."""
     from memdir.disk.atomic import keep_bytes
     from memdir.errors import DiskError
 
     try:
         keep_bytes(path, text.encode("utf-8", "replace"))
-    except DiskError:  # it is made again next time
+    except DiskError:
         return

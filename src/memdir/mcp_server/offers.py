@@ -42,7 +42,7 @@ class MemoryOffers:
     def __init__(self, open_memory: Callable[[], MemDir]) -> None:
         self._open = open_memory
         self._opened: MemDir | None = None
-        self._tools: list[Result] | None = None
+        self._listed: dict[str, list[Result]] = {}
         self._calls: dict[str, Callable[[Arguments], tuple[str, Result]]] = {
             "search": self._search,
             "recall": self._recall,
@@ -66,19 +66,20 @@ class MemoryOffers:
 
     # Tools
 
-    def tools(self) -> list[Result]:
-        if self._tools is None:
+    def listed(self, what: str) -> Result:
+        """The tools, the prompts, or the resourceTemplates: what is always the same."""
+        if not self._listed:
             import json
 
             from memdir.disk.shipped import shipped_text
 
-            self._tools = json.loads(shipped_text("mcp_server/tools.json"))
-        return self._tools
+            self._listed = json.loads(shipped_text("mcp_server/offers.json"))
+        return {what: self._listed[what]}
 
     def call(self, name: str, arguments: Arguments) -> Result:
         """What a tool answers. What it refuses is told to the model, which can do better; only a tool that does not
         exist is the client's fault."""
-        schema = next((tool["inputSchema"] for tool in self.tools() if tool["name"] == name), None)
+        schema = next((tool["inputSchema"] for tool in self.listed("tools")["tools"] if tool["name"] == name), None)
         if schema is None:
             raise RpcError(INVALID_PARAMS, f"there is no tool {name[:100]!r}")
         fault = _fault(schema, arguments)
@@ -200,10 +201,6 @@ class MemoryOffers:
         }
         return ([index] if not cursor else []) + found, after
 
-    def templates(self) -> list[Result]:
-        what = {"name": "memory", "title": "A memory by scope and file name", "mimeType": "text/markdown"}
-        return [{"uriTemplate": f"{SCHEME}{{scope}}/{{+file}}", **what}]
-
     def read(self, uri: str) -> list[Result]:
         from urllib.parse import unquote
 
@@ -230,17 +227,6 @@ class MemoryOffers:
         return [{"uri": uri, "mimeType": "text/markdown", "text": text}]
 
     # Prompts
-
-    def prompts(self) -> list[Result]:
-        message = {"name": "message", "description": "the message or task", "required": True}
-        return [
-            {
-                "name": "memory",
-                "title": "Memory",
-                "description": "how memory works here, and the index of what there is",
-            },
-            {"name": "recall", "title": "Recall", "description": "what helps with a message", "arguments": [message]},
-        ]
 
     def prompt(self, name: str, arguments: Arguments) -> Result:
         if name == "memory":

@@ -22,17 +22,13 @@ if TYPE_CHECKING:
 
         instructions: str
 
-        def tools(self) -> list[Result]: ...
+        def listed(self, what: str) -> Result: ...
 
         def call(self, name: str, arguments: Params) -> Result: ...
 
         def resources(self, cursor: str) -> tuple[list[Result], str]: ...
 
-        def templates(self) -> list[Result]: ...
-
         def read(self, uri: str) -> list[Result]: ...
-
-        def prompts(self) -> list[Result]: ...
 
         def prompt(self, name: str, arguments: Params) -> Result: ...
 
@@ -69,12 +65,12 @@ class McpServer:
         self._methods: dict[str, tuple[Callable[[Params], Result], Result]] = {
             "ping": (lambda _: {}, {}),
             "server/discover": (self._discover, _KEPT),
-            "tools/list": (lambda _: {"tools": offers.tools()}, _KEPT),
+            "tools/list": (lambda _: offers.listed("tools"), _KEPT),
             "tools/call": (lambda params: offers.call(_text(params, "name"), _mapping(params, "arguments")), {}),
             "resources/list": (self._resources, _LIVING),
-            "resources/templates/list": (lambda _: {"resourceTemplates": offers.templates()}, _KEPT),
+            "resources/templates/list": (lambda _: offers.listed("resourceTemplates"), _KEPT),
             "resources/read": (lambda params: {"contents": offers.read(_text(params, "uri"))}, _LIVING),
-            "prompts/list": (lambda _: {"prompts": offers.prompts()}, _KEPT),
+            "prompts/list": (lambda _: offers.listed("prompts"), _KEPT),
             "prompts/get": (lambda params: offers.prompt(_text(params, "name"), _mapping(params, "arguments")), {}),
         }
 

@@ -28,12 +28,12 @@ from memdir.remember.purge_source import (
 )
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import OUTSIDE, Commit, Origin
-from memdir.store.index import Entry, Index
+from memdir.store.index import Entry, Index, entry_for
 from memdir.store.line_origins import PURGED, Causes, FileOrigins, OnProgress, Told, sentences_told, trace_origins
 from memdir.store.log_lines import log_day, log_lead
 from memdir.store.move import Opener, side_name
 from memdir.store.scan import MAX_MEMORY_BYTES
-from memdir.store.store import MemoryStore, entry_for
+from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.undo import require_history, standing
 from memdir.text.naming import describe, file_stem, first_words, free_key, titled

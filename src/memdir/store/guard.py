@@ -164,31 +164,8 @@ def _line_of(topic: Topic) -> str:
         return ""
 
 
-def any_guard(roots: Iterable[str]) -> bool:
-    """Whether one of these memory directories of a person has a guard that may hold."""
-    from memdir.store.scan import scan
-
-    headers = (header for root in roots for header in scan(root, limit=None).headers)
-    return any(guard_of(header, key=header.key, scope="project") for header in headers)
-
-
-class ProposedGuard:
-    """A rule that was said again, and so was broken: a guard that a person may want to set."""
-
-    def __init__(self, key: str, scope: str, guard: Guard, times: int) -> None:
-        self.key = key
-        self.scope = scope
-        self.guard = guard  # what it could be
-        self.times = times  # turns in which the user said it
-
-    @property
-    def command(self) -> str:
-        return what_sets(self.key, str(self.guard), self.scope)
-
-
 def what_sets(key: str, line: str, scope: str) -> str:
-    """The command that sets a guard, to be pasted into a shell: name and pattern are words of a memory, and are
-    quoted."""
+    """The command that sets a guard, to be pasted into a shell: words of a memory in it are quoted."""
     import shlex
 
     from memdir.text.printable import one_line
@@ -196,9 +173,9 @@ def what_sets(key: str, line: str, scope: str) -> str:
     return shlex.join(("memdir", "guard", "add", one_line(key), one_line(line), "--scope", scope))
 
 
-def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:
-    """The feedback of a store that the user said more than once and that names something to check. Nothing is ever set
-    by itself. What was said again word for word leaves no trace, and does not count."""
+def proposals(store: MemoryStore) -> Iterator[tuple[str, Guard, int]]:
+    """The feedback of a store that the user said more than once and that names something to check: its key, a guard,
+    and how often. Nothing is ever set by itself. What was said again word for word leaves no trace, and counts not."""
     from contextlib import suppress  # a hook loads none of it
 
     told: dict[str, set[tuple[str, str]]] = {}  # the messages in which a person said it, however often they were read
@@ -213,7 +190,7 @@ def proposals(store: MemoryStore) -> Iterator[ProposedGuard]:
         if times >= TOLD_TWICE and GUARD_FIELD not in header.fields:
             guard = _suggested(store, header)
             if guard is not None:
-                yield ProposedGuard(header.key, store.scope, guard, times)
+                yield header.key, guard, times
 
 
 def _suggested(store: MemoryStore, header: Header) -> Guard | None:

@@ -9,13 +9,20 @@ from collections.abc import Callable, Iterable
 from memdir.disk.safe_path import is_key
 from memdir.store.frontmatter import line_ending_of
 from memdir.store.merge import merge_bytes
+from memdir.store.trust import doubt_of
 from memdir.text.lookalikes import defused
 from memdir.text.printable import one_line
 from memdir.text.words import cut_at_word
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdir.store.scan import Header
+    from memdir.store.topic import Topic
+
 MAX_LINES = 200  # what a model reads of an index before it costs more than it tells
 MAX_BYTES = 25_000
 MAX_ENTRY_CHARACTERS = 150  # a catalogue line, not a container
+MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
 MIN_TITLE = 20  # of a line whose file name alone is nearly too long
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|$)")
@@ -55,6 +62,16 @@ class Entry:
         if not hook or room < 10:
             return head
         return f"{head} — {cut_at_word(hook, room)}"
+
+
+def entry_for(key: str, memory: Topic | Header) -> Entry:
+    """The index line of a memory: its name as the title, its description as the hook. Of one that nobody here vouched
+    for only the title, cut short, and where it is from: the index stands in every prompt (L3)."""
+    title = memory.name or key.rsplit("/", 1)[-1][:-3]
+    doubt = doubt_of(memory)
+    if doubt:
+        return Entry(key, title[:MAX_DOUBTED_TITLE], doubt, is_note=True)
+    return Entry(key, title, "" if memory.description == title else memory.description)
 
 
 class Index:

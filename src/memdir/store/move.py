@@ -18,10 +18,10 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, MemoryNotFound, UsageError
 from memdir.layout import Layout
 from memdir.store.history import PULLED, Commit, Origin
-from memdir.store.index import Entry, Index
+from memdir.store.index import Entry, Index, entry_for
 from memdir.store.memories import find_key
 from memdir.store.memory_file import Memory
-from memdir.store.store import ChangeSet, MemoryStore, entry_for
+from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, with_trust
 from memdir.store.undo import Undone, not_undone, undo

@@ -244,6 +244,12 @@ def _read(path: str, key: str) -> _Seen:
     return status.st_mtime_ns, status.st_size, status.st_ino, _odd_header(key, status, data)
 
 
+def read_header(root: str, key: str) -> Header | None:
+    """What one file tells, as a scan reads it; None where it cannot."""
+    found = _read(os.path.join(root, key), key)[3]
+    return found if isinstance(found, Header) else None
+
+
 def _is_open_head(data: bytes) -> bool:
     """Whether the frontmatter goes on beyond what was read: within the lines that count, or where a mark may follow."""
     if find_block(data) is not None:

@@ -19,7 +19,7 @@ from memdir.disk.safe_path import INDEX_NAME, is_index, resolve_found, resolve_k
 from memdir.errors import BadMemoryFile, EditConflict, LockBusy, MemdirError
 from memdir.events import Event, HeldSink, NullSink, careful_clock, careful_sink
 from memdir.store.history import MOMENT, History, Origin, tell_moment
-from memdir.store.index import Entry, Index, LoadedIndex, load_index
+from memdir.store.index import Entry, Index, LoadedIndex, entry_for, load_index
 from memdir.store.journal import Journal, Operation, is_waiting
 from memdir.store.memory_file import Memory, read_memory, read_with_time
 from memdir.store.merge import merge_bytes
@@ -27,7 +27,7 @@ from memdir.store.recover import has_leftovers, recover
 from memdir.store.scan import MAX_RETURNED, Header, Scan, Scanner, most_bytes, too_large
 from memdir.store.shared import TURN_ON
 from memdir.store.topic import Topic
-from memdir.store.trust import doubt_of, is_of_team, marked_trust
+from memdir.store.trust import is_of_team, marked_trust
 from memdir.store.writer import Writer
 
 TYPE_CHECKING = False
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from memdir.store.line_origins import Gone
 
 _MAX_IGNORE_BYTES = 1 << 16
-MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
 
 
 class ChangeSet:
@@ -317,13 +316,3 @@ def _ignore_in_git(folder: str) -> None:
     if found.rstrip(b"\n").rpartition(b"\n")[2] != b"*":
         above = found.rstrip(b"\r\n") + b"\n" if found.strip() else b""
         write_bytes_atomic(path, above + b"*\n")
-
-
-def entry_for(key: str, memory: Topic | Header) -> Entry:
-    """The index line of a memory: its name as the title, its description as the hook. Of one that nobody here vouched
-    for only the title, cut short, and where it is from: the index stands in every prompt (L3)."""
-    title = memory.name or key.rsplit("/", 1)[-1][:-3]
-    doubt = doubt_of(memory)
-    if doubt:
-        return Entry(key, title[:MAX_DOUBTED_TITLE], doubt, is_note=True)
-    return Entry(key, title, "" if memory.description == title else memory.description)

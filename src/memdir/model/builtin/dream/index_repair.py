@@ -13,9 +13,8 @@ from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, tokens
-from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, parse_entry
+from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, entry_for, parse_entry
 from memdir.store.secrets import redact
-from memdir.store.store import entry_for
 from memdir.store.topic import MemoryType, Topic
 
 # What a model should read first when not all can be read: who it works for, how to work, then the rest.
