@@ -35,7 +35,9 @@ EVENTS = (
     ("compaction", "PreCompact", 3.5),
     ("before a tool, under a guard", "PreToolUse", 3.5),
     ("session end", "SessionEnd", 3.5),
+    ("session start, a memory written by hand", "SessionStart", 3.5),
 )
+BY_HAND = len(EVENTS)  # its place among the commands
 
 
 def main() -> int:
@@ -52,8 +54,11 @@ def main() -> int:
 
         def told(at: int, number: int) -> bytes:
             shown = at == 2
+            if at == BY_HAND:
+                _write_by_hand(home, project, number)
             asked = f"Why do {SHOWN} belong together in the deploy?" if shown else "Please go on with the next step."
-            session = f"{number}-{at}" if shown else f"same-{at}"  # a memory is shown once a session
+            is_new = at in (2, 3, BY_HAND)  # a memory is shown once a session, and the index
+            session = f"{number}-{at}" if is_new else f"same-{at}"
             fields: dict[str, object] = {
                 "session_id": session,
                 "cwd": str(project),
@@ -78,6 +83,7 @@ def main() -> int:
         ]
         if has_sentence_model():
             del environment["MEMDIR_NO_DAEMON"]
+            subprocess.run(commands[3], env=environment, input=told(3, -2), stdout=subprocess.DEVNULL, check=True)
             with _daemon(memdir, environment, home, project):
                 floor, *spent = best_process_seconds(
                     commands[:4],
@@ -95,8 +101,6 @@ def main() -> int:
 @contextmanager
 def _daemon(memdir: str, environment: dict[str, str], home: Path, project: Path) -> Iterator[None]:
     """A daemon that has read all memories, which takes a minute the first time."""
-    words = ["--project", str(project)]
-    subprocess.run([memdir, "daemon", "start", *words], env=environment, stdout=subprocess.DEVNULL, check=True)
     try:
         memory = open_memory(project, home=home)
         until = time.monotonic() + MAX_INDEX_SECONDS
@@ -107,7 +111,15 @@ def _daemon(memdir: str, environment: dict[str, str], home: Path, project: Path)
         log = Path(Layout(str(home), str(project)).event_log).read_text(encoding="utf-8")
         assert '"sentences"' in log, "it was never in time"
     finally:
-        subprocess.run([memdir, "daemon", "stop", *words], env=environment, stdout=subprocess.DEVNULL, check=True)
+        words = [memdir, "daemon", "stop", "--project", str(project)]
+        subprocess.run(words, env=environment, stdout=subprocess.DEVNULL, check=True)
+
+
+def _write_by_hand(home: Path, project: Path, number: int) -> None:
+    """What the worker has not read yet; of the round before it has."""
+    folder = Path(Layout(str(home), str(project)).default_memory)
+    text = f"---\nname: by hand {number}\ndescription: written by hand, {number}\ntype: feedback\n---\n\nx\n"
+    (folder / f"by_hand_{number}.md").write_text(text, encoding="utf-8")
 
 
 def _build(home: Path, project: Path) -> None:

@@ -13,7 +13,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +82,15 @@ def daemon(agent: Agent, *words: str) -> dict[str, object]:
     done = subprocess.run(command, capture_output=True, text=True, env=agent.environment, timeout=100)
     found: dict[str, object] = json.loads(done.stdout)
     return found
+
+
+def brought_up(agent: Agent, **more: Any) -> dict[str, object]:
+    """What the daemon tells of itself that a session's start brings up."""
+    command, told = [agent.command, "hook", "claude", "SessionStart"], json.dumps(agent.fields("start"))
+    more.setdefault("env", agent.environment)
+    subprocess.run(more.pop("command", command), input=told, text=True, check=True, capture_output=True, **more)
+    wait_for(lambda: pid_of(agent))
+    return daemon(agent, "status")
 
 
 def pid_of(agent: Agent) -> int:
@@ -172,7 +183,7 @@ def test_a_prompt_finds_by_meaning_once_a_session_has_begun(agent: Agent, memory
 
 
 def test_a_new_memory_is_known_at_once(agent: Agent, memory: MemDir) -> None:
-    daemon(agent, "start")
+    brought_up(agent)
     answered(memory, request("hello"))
     text = "---\nname: bicycle\ndescription: my bike is in the cellar\ntype: project\n---\n\nIt is in the cellar.\n"
     Path(memory.place.root, "bicycle.md").write_text(text)
@@ -182,7 +193,7 @@ def test_a_new_memory_is_known_at_once(agent: Agent, memory: MemDir) -> None:
 def test_a_daemon_that_was_killed_costs_no_prompt_and_is_followed_by_another(
     agent: Agent, memory: MemDir, layout: Layout
 ) -> None:
-    first = int(str(daemon(agent, "start")["pid"]))
+    first = int(str(brought_up(agent)["pid"]))
     os.kill(first, signal.SIGKILL)
     assert "PostgreSQL" in context(agent.prompt(MESSAGES[2])) and chosen_by(layout)[-1] == "words"
     assert stat.S_ISSOCK(os.lstat(place_of(memory).socket).st_mode), "what it left behind"
@@ -192,7 +203,7 @@ def test_a_daemon_that_was_killed_costs_no_prompt_and_is_followed_by_another(
 
 
 def test_one_that_hangs_is_not_waited_for_and_can_be_stopped(agent: Agent, memory: MemDir, layout: Layout) -> None:
-    process = int(str(daemon(agent, "start")["pid"]))
+    process = int(str(brought_up(agent)["pid"]))
     os.kill(process, signal.SIGSTOP)
     before = time.monotonic()
     assert chosen(memory, request(MESSAGES[0])) == {}
@@ -249,9 +260,8 @@ def test_whatever_answers_in_its_place_words_choose_in_time(agent: Agent, memory
 
 
 def test_of_many_starts_at_once_one_daemon_comes(agent: Agent, memory: MemDir) -> None:
-    command = [agent.command, "daemon", "start", "--json", "--project", str(agent.project)]
-    starts = [subprocess.Popen(command, env=agent.environment, stdout=subprocess.PIPE) for _ in range(4)]
-    told = [json.loads(one.communicate(timeout=100)[0]) for one in starts]
+    with ThreadPoolExecutor() as threads:
+        told = list(threads.map(lambda _: brought_up(agent), range(4)))
     assert len({one["pid"] for one in told}) == 1
     second = spawn(memory, agent)
     assert second.wait(timeout=60) == 0 and pid_of(agent) == told[0]["pid"]
@@ -294,15 +304,15 @@ def copied(folder: Path) -> Path:
     return target
 
 
-def of_copy(agent: Agent, target: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "memdir.cli.entry", *words, "--json", "--project", str(agent.project)]
+def by_copy(agent: Agent, target: Path) -> dict[str, object]:
+    command = [sys.executable, "-m", "memdir.cli.entry", "hook", "claude", "SessionStart"]
     environment = {**agent.environment, "PYTHONPATH": str(target.parent)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=target.parent, timeout=100)
+    return brought_up(agent, command=command, env=environment, cwd=target.parent)
 
 
 def test_it_ends_when_memdir_changed(agent: Agent, memory: MemDir, tmp_path: Path) -> None:
     target, place = copied(tmp_path), place_of(memory)
-    assert json.loads(of_copy(agent, target, "daemon", "start").stdout)["running"]
+    assert by_copy(agent, target)["running"]
     answered(memory, request("hello"))
     changed = target / "recall" / "decide.py"
     changed.write_text(changed.read_text() + "\n")
@@ -318,7 +328,7 @@ def test_one_of_another_version_is_not_believed_and_gives_way(
     target = copied(tmp_path)
     version = target / "version.py"
     version.write_text(version.read_text().replace(package.__version__, "0.0.9"))
-    other = json.loads(of_copy(agent, target, "daemon", "start").stdout)
+    other = by_copy(agent, target)
     assert other["version"] == "0.0.9"
     assert chosen(memory, request(MESSAGES[0])) == {}
     agent.start()
@@ -337,8 +347,7 @@ def test_it_ends_when_its_socket_is_no_longer_its_own(agent: Agent, memory: MemD
 
 
 def test_nobody_else_can_reach_it(agent: Agent, memory: MemDir) -> None:
-    command = [agent.command, "daemon", "start", "--project", str(agent.project)]
-    subprocess.run(command, env=agent.environment, check=True, capture_output=True, umask=0)
+    brought_up(agent, umask=0)
     place = place_of(memory)
     assert stat.S_IMODE(os.lstat(place.socket).st_mode) == 0o600
     assert stat.S_IMODE(os.lstat(place.folder).st_mode) == 0o700
@@ -373,7 +382,7 @@ def test_what_is_not_ours_alone_is_not_asked(agent: Agent, memory: MemDir, tmp_p
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="takes the rights of another user")
 def test_neither_a_strangers_socket_nor_a_stranger_is_trusted(agent: Agent, memory: MemDir) -> None:
-    daemon(agent, "start")
+    brought_up(agent)
     place = place_of(memory)
     os.chmod(place.folder, 0o755)
     os.chmod(place.socket, 0o666)
@@ -443,7 +452,7 @@ def test_a_home_with_a_long_path_has_its_socket_elsewhere(agent: Agent, tmp_path
     runtime.mkdir(0o700)
     agent.environment |= {"MEMDIR_HOME": str(home), "XDG_RUNTIME_DIR": str(runtime)}
     try:
-        told = daemon(agent, "start")
+        told = brought_up(agent)
         [folder] = runtime.iterdir()
         assert told["socket"] == f"{folder}/socket" and told["running"]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -490,15 +499,14 @@ def test_where_it_is_not_wanted_nothing_is_tried(
             listener.accept()
     shutil.rmtree(layout.daemon)
     if why == "without the extra":
-        words = [*command, "daemon", "start", "--project", str(agent.project)]
+        words = [*command, "daemon", "status", "--project", str(agent.project)]
         done = subprocess.run(words, env=agent.environment, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 1 and "memdir[minilm]" in done.stderr
-        assert not os.path.exists(layout.daemon)
+        assert done.returncode == 1 and "memdir[minilm]" in done.stdout
 
 
 def test_a_prompt_that_it_answers_loads_neither_index_nor_ranking(agent: Agent, memory: MemDir) -> None:
     """ADR 0003."""
-    daemon(agent, "start")
+    brought_up(agent)
     answered(memory, request("hello"))
     words = [sys.executable, "-X", "importtime", agent.command, "hook", "claude", "UserPromptSubmit"]
     loaded: set[str] = set()

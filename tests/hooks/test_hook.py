@@ -20,6 +20,7 @@ from memdir.layout import Layout
 from memdir.transcript.attended import Attended
 from memdir.transcript.sources.gemini import GeminiSessions
 from tests.conftest import Ran
+from tests.hooks.agents import EVENTS as EVENTS_OF
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
 
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.slow("gemini", "qwen")
 
 RULE = "Please never mock the database in our tests, we got burned by that last quarter."
 QUESTION = "How should I write the tests for the database?"
+PROMPTS = {host: events["prompt"] for host, events in EVENTS_OF.items()}
 Memories = Callable[[], list[str]]
 
 
@@ -260,9 +262,11 @@ def test_no_option_brings_a_hook_to_a_parser(memdir_command: str, words: list[st
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
 def test_a_home_that_cannot_be_written_costs_nothing_but_the_memory(agent: Agent, tmp_path: Path) -> None:
-    for home in (tmp_path / "file", Path("/proc/nowhere"), Path("/dev/null/x")):
-        (tmp_path / "file").write_text("no folder")
+    (tmp_path / "file").write_text("no folder")
+    others = (Path("/proc/nowhere"), Path("/dev/null/x")) if agent.host == "claude" else ()
+    for home in (tmp_path / "file", *others):
         agent.environment["MEMDIR_HOME"] = str(home)
         for done in (agent.start(), agent.prompt(QUESTION), agent.stop(), agent.hook("SessionEnd", reason="exit")):
             assert (done.returncode, done.stderr) == (0, "")
@@ -281,7 +285,15 @@ def test_a_full_disk_in_the_place_of_the_output_or_no_output_at_all_is_no_error(
 
 
 @pytest.mark.parametrize(
-    "broken", ["hooks/hook.py", "memdir.py", "settings.py", "recall/recall.py", "disk/plain_json.py"]
+    ("broken", "agent"),
+    [
+        ("hooks/hook.py", "claude"),
+        ("memdir.py", "codex"),
+        ("settings.py", "gemini"),
+        ("recall/recall.py", "qwen"),
+        ("disk/plain_json.py", "opencode"),
+    ],
+    indirect=["agent"],
 )
 def test_a_memdir_that_is_half_upgraded_is_as_good_as_none(agent: Agent, tmp_path: Path, broken: str) -> None:
     package = tmp_path / "half" / "memdir"
@@ -289,8 +301,8 @@ def test_a_memdir_that_is_half_upgraded_is_as_good_as_none(agent: Agent, tmp_pat
     agent.environment["PYTHONPATH"] = str(tmp_path / "half")
     for damage in (lambda path: path.unlink(), lambda path: path.write_text("def half(:\n")):
         damage(package / broken)
-        command = [sys.executable, "-m", "memdir.cli.entry", "hook", "claude", "UserPromptSubmit"]
-        told = json.dumps({"session_id": "s", "cwd": str(agent.project), "prompt": "hello"})
+        command = [sys.executable, "-m", "memdir.cli.entry", "hook", agent.host, PROMPTS[agent.host]]
+        told = json.dumps({**agent.fields("prompt"), "prompt": "hello"})
         done = subprocess.run(
             command, input=told, capture_output=True, text=True, env=agent.environment, cwd=tmp_path, timeout=60
         )

@@ -20,6 +20,7 @@ import memdir as memdir_package
 from memdir.disk.lock import locked
 from memdir.dream.dream import DreamTask
 from memdir.dream.gates import sessions_since
+from memdir.hooks.session_start import SessionStart
 from memdir.hooks.work_queue import MAX_TRIES, WorkQueue
 from memdir.layout import Layout, Place
 from memdir.memdir import open_memory
@@ -28,6 +29,7 @@ from memdir.model.job import DreamJob
 from memdir.model.model import ScriptedModel, calls, says
 from memdir.transcript.attended import Attended
 from tests.conftest import Ran
+from tests.counting import calls_of
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
 from tests.hooks.conftest import MakeAgent
 
@@ -282,6 +284,23 @@ def test_a_key_in_the_environment_is_not_used_and_the_hosts_program_only_where_t
     assert WorkQueue(layout).waiting(), "it failed, and comes again"
 
 
+def test_where_codex_cannot_be_asked_without_its_tools_the_built_in_model_learns(
+    make_agent: MakeAgent, layout: Layout, tmp_path: Path, memories: Memories
+) -> None:
+    agent, program = make_agent("codex"), tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$1 $2" >> {tmp_path}/called\necho "unrecognized subcommand" >&2\nexit 2\n')
+    program.chmod(0o755)
+    agent.environment |= {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    Path(layout.home).mkdir(exist_ok=True)
+    Path(layout.user_settings).write_text('{"attach.model": "host"}')
+    turn(agent, layout, RULE)
+    work(agent)
+    assert len(memories()) == 1 and not WorkQueue(layout).waiting()
+    assert set((tmp_path / "called").read_text().splitlines()) == {"debug models"}, "it was asked nothing"
+    assert any("without its tools" in str(event.get("reason")) for event in events(layout))
+
+
 UNHEARD = "We decided to use Kafka 4 for the invoice pipeline because of the replay rules."
 WAYS = ("variable", "setting", "not-here")
 
@@ -514,9 +533,9 @@ def test_where_a_daily_log_is_kept_the_worker_adds_to_it_and_the_next_day_makes_
     agent: Agent, layout: Layout, memories: Memories
 ) -> None:
     """K3, K4: whatever agent is attended to."""
-    Path(layout.home).mkdir(exist_ok=True)
+    assert "logs/YYYY" not in context(agent.start())
     Path(layout.user_settings).write_text(json.dumps({"dailyLog": True}))
-    assert "logs/YYYY/MM/YYYY-MM-DD.md" in context(agent.start())
+    assert "logs/YYYY/MM/YYYY-MM-DD.md" in context(agent.start("clear")), "what is kept of a start is of before"
     turn(agent, layout, RULE)
     work(agent)
     [log] = (Path(layout.default_memory) / "logs").rglob("*.md")
@@ -626,6 +645,30 @@ def test_what_was_saved_is_told_later_where_a_prompt_was_not_answered(
     assert told(agent) == f"Memory saved: {name} (`memdir undo`)"
 
 
+def test_what_was_saved_is_told_later_where_the_hook_was_killed_or_nobody_heard_it(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X9: at every moment up to the one in which the host has its answer; and what is noted meanwhile stays."""
+    turn(agent, layout, RULE)
+    work(agent)
+    [name] = memories()
+    words = [agent.command, "hook", "claude", "UserPromptSubmit"]
+    given = json.dumps({**agent.fields("prompt"), "prompt": "Please go on with the next step."})
+    with Path("/dev/full").open("wb") as nobody:
+        subprocess.run(words, input=given, text=True, stdout=nobody, env=agent.environment, check=True)
+    queue, stores = WorkQueue(layout), [open_memory(layout.work_tree).stores.of("project")]
+    found, on_told = queue.told(stores)
+    assert found["Memory saved"] == [("memdir undo", [name])]
+    assert told(agent) == "", "of two at once one gets it"
+    del on_told  # as a kill leaves it
+    found, on_told = queue.told(stores)
+    assert found["Memory saved"]
+    queue.tell("another", ["later.md"])
+    on_told()
+    assert (Path(layout.attached) / "saved").read_text().endswith(" another later.md\n")
+    assert queue.told(stores)[0]["Memory saved"] == []
+
+
 def test_a_thousand_saved_memories_are_told_and_not_kept_for_ever(agent: Agent, layout: Layout) -> None:
     """X9: after many sessions at once, as when past ones are learned from."""
     turn(agent, layout, RULE)
@@ -709,3 +752,38 @@ def test_what_a_session_begins_with_is_there_when_the_worker_has_ended(agent: Ag
     before = kept.stat().st_mtime_ns
     agent.session = "another-session"
     assert "Ann likes tea" in context(agent.start()) and kept.stat().st_mtime_ns == before
+
+
+def test_of_a_large_store_a_session_start_reads_only_what_changed(layout: Layout, memdir: Callable[..., Ran]) -> None:
+    """P6: what somebody wrote, changed or deleted by hand since the worker was here; and the worker reads the rest."""
+    folder = many_memories(layout)
+    lines = [f"- [note {number}](note_{number}.md) — {'words ' * 10}\n" for number in range(300)]
+    (folder / "MEMORY.md").write_text("".join(lines), encoding="utf-8")
+    (folder / "note_0.md").unlink()
+    last = folder / "note_1.md"
+    before = last.stat().st_ctime_ns
+    while last.stat().st_ctime_ns == before:  # until the disk's clock has gone on
+        last.write_text(last.read_text(encoding="utf-8"), encoding="utf-8")
+
+    def begun() -> tuple[str, int]:
+        start, told = SessionStart(open_memory(layout.work_tree), "claude"), list[str]()
+        reads = calls_of("read_fields", lambda: told.append(start.within(lambda text: len(text) < 10_000)))
+        return told[0], reads
+
+    listed, reads = begun()
+    assert reads > 299 and "(note_299.md)" in listed and "(note_0.md)" not in listed
+    assert begun()[1] == 0, "it is kept"
+    (folder / "note_299.md").unlink()
+    (folder / "note_298.md").write_text("---\nname: tea\ndescription: Ann likes tea\ntype: user\n---\n\nTea.\n")
+    (folder / "new.md").write_text("---\nname: new\ndescription: from the web\ntype: user\ntrust: web\n---\n\nNew.\n")
+    listed, reads = begun()
+    assert reads < 20
+    assert "(note_299.md)" not in listed and "Ann likes tea" in listed and "note 298" not in listed
+    assert "[new](new.md) — (from the web, not verified)" in listed and "(note_297.md)" in listed
+    shown = listed.count("](")
+    assert f"({301 - shown} more memories are not listed here" in listed
+    memdir("remember", "Never push by force", "--type", "feedback", "--name", "Forced")
+    memdir("guard", "add", "feedback_forced", "block shell(git push --force)")
+    assert "git push --force" in begun()[0], "a rule that is guarded is told from the next session on"
+    memdir("guard", "remove", "feedback_forced")
+    assert "git push --force" not in begun()[0]

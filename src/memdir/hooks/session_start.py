@@ -1,107 +1,127 @@
 """What a session begins with: how to use memory, and the index, as much of it as a host shows (P2, P6).
 
-Reading two thousand memories to list them takes longer than all the rest of a hook. So the text is kept beside the
-derived index of recall, with the state of the files that it was made from.
+Reading two thousand memories to list them takes longer than all the rest of a hook. So the parts of the text are kept
+beside the derived index of recall, with the state of the files that they were made from: a hook brings in what changed
+since, and the worker makes them anew.
 """
 
 from __future__ import annotations
 
 import os
 
+from memdir.disk.plain_file import read_if_plain, stamp_of
+from memdir.disk.plain_json import decode, encode
 from memdir.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-    from memdir.layout import Place
     from memdir.memdir import MemDir
-    from memdir.prompts.listing import UsefulIndex
-    from memdir.store.store import MemoryStore
 
-MAX_KEPT_BYTES = 64 << 10
-_NAME = "session-start"
+MAX_KEPT_BYTES = 256 << 10
+MAX_ROOM = 10_000  # characters: no host shows more
 
 
-def behaviour(memory: MemDir, host: str) -> str:
-    """How to use memory, which a host that serves the directory itself tells, and the guards (Q2)."""
-    from memdir.prompts.listing import guards_told
+class SessionStart:
+    """What the sessions of a host begin with. Of a directory that the host serves itself neither behaviour nor index
+    comes a second time: what is left are the user's own memories for all projects, and the guards (Q2)."""
 
-    guards = guards_told(memory.guards.those_of(memory.places.own_scopes()), overrides=memory.layout.prompts)
-    return "\n\n".join(filter(None, ("" if memory.places.is_told_by(host) else memory.prompt(), guards)))
+    def __init__(self, memory: MemDir, host: str) -> None:
+        settings, places = memory.settings, memory.places
+        self._memory = memory
+        self._is_told = places.is_told_by(host)
+        self._path = os.path.join(memory.place.derived, f"session-start-{host}" if self._is_told else "session-start")
+        modes = (settings.skip_index, settings.daily_log, places.has_team, places.learns_for_all_projects)
+        self._made_by = [__version__, *map(str, modes), stamp_of(memory.layout.prompts), memory.place.root]
+        found = {"project": memory.place, "user": memory.layout.user_memory, "team": memory.place.team()}
+        self._stamps = {scope: f"{stamp_of(place.root)} {stamp_of(place.index)}" for scope, place in found.items()}
+        is_listed = {"project": not self._is_told, "user": True, "team": places.has_team}
+        listed = {scope: place for scope, place in found.items() if is_listed[scope] and not settings.skip_index}
+        self._places = {scope: place for scope, place in listed.items() if os.path.isdir(place.root)}
+        kept: Any = decode(read_if_plain(self._path, MAX_KEPT_BYTES) or b"")
+        self._kept = kept if isinstance(kept, dict) and kept.get("made") == self._made_by else {}
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what is kept was made of the files as they are."""
+        return bool(self._kept.get("stamps") == self._stamps)
+
+    def within(self, fits: Callable[[str], bool]) -> str:
+        """As much of it as fits beside what else is said."""
+        try:
+            return _within(self._kept if self.is_kept else self._renewed(), fits)
+        except (LookupError, TypeError, ValueError):  # nothing, too much that is new, or damaged
+            return _within(self.make(), fits)
+
+    def behaviour(self) -> str:
+        """How to use memory, which a host that serves the directory itself tells, and the guards (Q2)."""
+        from memdir.prompts.listing import guards_told
+
+        memory = self._memory
+        guards = guards_told(memory.guards.those_of(memory.places.own_scopes()), overrides=memory.layout.prompts)
+        return "\n\n".join(filter(None, ("" if self._is_told else memory.prompt(), guards)))
+
+    def make(self) -> dict[str, Any]:
+        """Read all memories for it, and keep it."""
+        from memdir.guard.held import keep_derived
+        from memdir.prompts.door import shown_line
+        from memdir.prompts.listing import WHOSE, useful_index
+        from memdir.recall.recall_log import RecallLog
+
+        indexes: dict[str, Any] = {}
+        for scope, place in self._places.items():
+            indexes[scope] = useful_index(self._memory.stores.of(scope), RecallLog(place.state).counts())
+            indexes[scope]["head"] = f"Contents of {shown_line(place.index)} ({WHOSE[scope]}):"
+        parts = {"made": self._made_by, "stamps": self._stamps, "first": self.behaviour(), "indexes": indexes}
+        keep_derived(self._path, encode(parts))
+        return parts
+
+    def _renewed(self) -> dict[str, Any]:
+        """What was kept, with what changed since; LookupError where all has to be read again."""
+        from memdir.prompts.listing import renewed_index
+
+        indexes = {scope: self._kept["indexes"][scope] for scope in self._places}
+        for scope, stamp in self._stamps.items():
+            if self._kept["stamps"][scope] != stamp:
+                indexes[scope] = renewed_index(indexes[scope], self._places[scope].root)
+        return {**self._kept, "indexes": indexes}
 
 
-def start_context(memory: MemDir, fits: Callable[[str], bool], *, host: str, is_alone: bool) -> str:
-    """Behaviour and index within what fits. Of a directory that the host serves itself neither comes a second time:
-    what is left are the user's own memories for all projects, and the guards (Q2). `is_alone` where nothing else takes
-    of the room: what had to share it is no measure for other sessions, and is not kept."""
-    is_told = memory.places.is_told_by(host)
-    place, name = memory.place, f"{_NAME}-{host}" if is_told else _NAME
-    state = _state(memory, [place, memory.layout.user_memory])
-    kept = _kept(place, name, state)
-    if kept and fits(kept):
-        return kept
-    text = first = behaviour(memory, host)
-    indexes, room = _indexes(memory, ("project",) if is_told else ()), 10_000
-    while room > 0 and indexes:
-        text = "\n\n".join(filter(None, (first, *_within(indexes, room))))
+def _within(parts: dict[str, Any], fits: Callable[[str], bool]) -> str:
+    room = MAX_ROOM
+    while room > 0 and parts["indexes"]:
+        text = "\n\n".join(filter(None, (parts["first"], *_told(parts["indexes"], room))))
         if fits(text):
-            break
+            return text
         room = room * 4 // 5 if room > 500 else 0
-    text = text if fits(text) else first
-    if is_alone and not kept:
-        _keep(place, name, state, text)
-    return text
+    return str(parts["first"])
 
 
-def _indexes(memory: MemDir, without: Sequence[str]) -> list[tuple[MemoryStore, UsefulIndex]]:
-    """The project's index, then the user's own for all projects, and the team's."""
-    from memdir.prompts.listing import UsefulIndex
-    from memdir.recall.recall_log import RecallLog
-
-    scopes = ("project", "user", *(("team",) if memory.places.has_team else ()))
-    wanted = [scope for scope in scopes if scope not in without and not memory.settings.skip_index]
-    stores = [store for store in map(memory.stores.of, wanted) if os.path.isdir(store.root)]
-    return [(store, UsefulIndex(store, RecallLog(store.place.state).counts())) for store in stores]
-
-
-def _within(indexes: Sequence[tuple[MemoryStore, UsefulIndex]], room: int) -> Iterator[str]:
-    """As much of them as there is room for; each with what it is, as in a conversation (P6)."""
-    from memdir.prompts.door import shown_line
-    from memdir.prompts.listing import OF_TEAM, quoted_index
-
-    told = {"project": "the user's memory of this project", "user": "the user's own memory, for all projects"}
-    for store, index in indexes:
-        text = index.within(room)
-        text = quoted_index(text) if store.scope == "team" else text
+def _told(indexes: dict[str, Any], room: int) -> Iterator[str]:
+    """As much of them as there is room for; each with what it is, as in a conversation (P6), the team's quoted (L3)."""
+    for scope, index in indexes.items():
+        text = _cut(index, room)
         if text:
-            yield f"Contents of {shown_line(store.place.index)} ({told.get(store.scope, OF_TEAM)}):\n\n{text}"
-            room -= len(text)
+            quoted = "\n".join([f"> {line}" for line in text.split("\n")]) if scope == "team" else text
+            yield f"{index['head']}\n\n{quoted}"
+            room -= len(quoted)
 
 
-def _state(memory: MemDir, places: list[Place]) -> str:
-    """What the text depends on: an index or a folder that changed has another time."""
-    from memdir.disk.plain_file import stamp_of
-
-    team = memory.place.team()
-    paths = [team.root, team.index, *(path for place in places for path in (place.root, place.index))]
-    told = [__version__, str(memory.settings.skip_index), str(memory.places.has_team), memory.place.root]
-    return " ".join((*told, *map(stamp_of, (*paths, memory.layout.prompts)))).replace("\n", " ")
-
-
-def _kept(place: Place, name: str, state: str) -> str:
-    from memdir.disk.plain_file import read_if_plain
-
-    data = read_if_plain(os.path.join(place.derived, name), MAX_KEPT_BYTES) or b""
-    head, _, text = data.decode("utf-8", "replace").partition("\n")
-    return text if head == state else ""
+def _cut(index: dict[str, Any], room: int) -> str:
+    """An index as it is where it fits, else its most useful lines, with a word about the others."""
+    if index["whole"] is not None and len(index["whole"]) <= room:
+        return str(index["whole"])
+    taken: list[str] = []
+    left = room - len(_more(index["total"]))
+    for *_, line in index["rows"]:
+        left -= len(line) + 1
+        if left < 0:
+            break
+        taken.append(line)
+    return "\n".join([*taken, _more(index["total"] - len(taken))]) if taken else ""
 
 
-def _keep(place: Place, name: str, state: str, text: str) -> None:
-    from memdir.disk.atomic import keep_bytes
-    from memdir.errors import DiskError
-
-    try:
-        keep_bytes(os.path.join(place.derived, name), f"{state}\n{text}".encode("utf-8", "replace"))
-    except DiskError:  # it is made again next time
-        return
+def _more(more: int) -> str:
+    return f"({more:,} more memories are not listed here: `memdir search WORDS` finds them, `memdir list` names all)"

@@ -19,11 +19,13 @@ from memdir.layout import is_session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memdir.layout import Layout
     from memdir.remember.magic_docs import DocUpdate
     from memdir.store.store import MemoryStore
+
+    Told = dict[str, list[tuple[str, list[str]]]]  # by what happened: how it is taken back, and the files
 
 MAX_TRIES = 3  # to learn from a turn; what ends the worker as often as that is passed over
 MAX_TOLD_BYTES = 8 << 20  # of what was saved and not told yet: of more nobody is told
@@ -86,30 +88,39 @@ class WorkQueue:
         """The same of a magic doc that was brought up to date."""
         append_bytes(self._saved, f"{_DOC} {doc.change[:8]} {doc.path}\n".encode("utf-8", "replace"))
 
-    def told(self, stores: Sequence[MemoryStore]) -> dict[str, list[tuple[str, list[str]]]]:
+    def told(self, stores: Sequence[MemoryStore]) -> tuple[Told, Callable[[], object]]:
         """What was saved, still stands and nobody was told yet, with the command that takes it back, and which docs
-        were updated; from now on it is told. Of two hooks at once one gets it."""
+        were updated; and what to call once somebody is told. Of two hooks at once one gets it; what the one does not
+        come to tell, the next does."""
+        steps = self._telling(stores)
+        return next(steps, {}), lambda: next(steps, None)
+
+    def _telling(self, stores: Sequence[MemoryStore]) -> Iterator[Told]:
         try:
             with locked(f"{self._known}.lock", wait_seconds=0.0):
-                text = (read_if_plain(self._saved, MAX_TOLD_BYTES) or b"").decode("utf-8", "replace")
-                noted = [line.split(" ", 2) for line in text.split("\n") if line.count(" ") >= 2]
+                data = read_if_plain(self._saved, MAX_TOLD_BYTES) or b""
+                noted = [line.split(" ", 2) for line in data.decode("utf-8", "replace").split("\n")]
+                noted = [words for words in noted if len(words) == 3]
                 marks = {session: since for since, session, _ in reversed(noted) if since.isdecimal()}
                 taken = {name.partition("~")[0] for name in self._names() if "~" in name}
                 marks |= {session: str(self._since(session)) for session in taken}
                 known = (read_if_plain(self._known, MAX_TOLD_BYTES) or b"").decode("ascii", "replace").split()
                 changes = {one[0]: one[1:] for store in stores for one in _saved_in(store, marks)}
                 new = {change: told for change, told in changes.items() if change not in known}
+                docs = {path: change for kind, change, path in noted if kind == _DOC}
+                undo = {path: f"memdir undo {one} --scope docs" if one else "" for path, one in docs.items()}
+                files = list(dict.fromkeys(file for kind, _, file in noted if kind != _DOC))
+                saved = [("", files)] if files else []  # without a history nothing can be taken back
+                if any(store.history.is_readable for store in stores):
+                    saved = [(how, files) for how, files in new.values() if files]
+                yield {"Memory saved": saved, "Doc updated": [(how, [path]) for path, how in undo.items()]}
                 write_bytes_atomic(self._known, " ".join([*known, *new][-MAX_KNOWN:]).encode())
-                delete_file(self._saved)
+                if since := (read_if_plain(self._saved, MAX_TOLD_BYTES) or b"")[len(data) :]:
+                    write_bytes_atomic(self._saved, since)
+                else:
+                    delete_file(self._saved)
         except (LockBusy, DiskError):
-            return {}
-        changed = {path: change for kind, change, path in noted if kind == _DOC}
-        docs = [(f"memdir undo {change} --scope docs" if change else "", [path]) for path, change in changed.items()]
-        files = list(dict.fromkeys(file for kind, _, file in noted if kind != _DOC))
-        saved = [("", files)] if files else []  # without a history nothing can be taken back
-        if any(store.history.is_readable for store in stores):
-            saved = [(how, files) for how, files in new.values() if files]
-        return {"Memory saved": saved, "Doc updated": docs}
+            return
 
     def _since(self, session: str) -> int:
         """When it was first taken up, or now."""

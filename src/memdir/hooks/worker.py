@@ -17,7 +17,8 @@ from memdir.disk.lock import locked
 from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
 from memdir.hooks.daemon_client import SCOPES
-from memdir.hooks.hook import HOSTS, HookAnswer, HookCall, own_transcript, with_start
+from memdir.hooks.hook import HOSTS, own_transcript
+from memdir.hooks.session_start import SessionStart
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
 from memdir.remember.turn import is_asked
@@ -49,13 +50,14 @@ def prepare(folder: str) -> None:
     memory = open_memory(folder, source="hook")
     if not memory.settings.enabled or not os.path.isdir(memory.place.root):
         return
-    starts = {memory.places.is_told_by(host): HookCall(host, "SessionStart", {}) for host in HOSTS}
+    hosts = {memory.places.is_told_by(host): host for host in HOSTS}
     try:
         with locked(WorkQueue(memory.layout).preparing):  # one reads them, and who waited finds little to do
             for place in map(memory.places.of, SCOPES):
                 MemoryIndex(place.root, place.derived).refresh()
-            for call in starts.values():
-                with_start(memory, call, HookAnswer())
+            for host in hosts.values():
+                if not (start := SessionStart(memory, host)).is_kept:
+                    start.make()
     except MemdirError:  # whoever needs it reads it then
         return
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from memdir.disk.atomic import make_folder, write_bytes_atomic
 from memdir.disk.child import ChildResult, run_child
 from memdir.disk.plain_json import decode
-from memdir.disk.programs import find_program
+from memdir.disk.programs import find_program, output_of
 from memdir.disk.shipped import shipped_lines, shipped_path, shipped_text
 from memdir.errors import ModelError
 from memdir.model.failures import failed, from_status
@@ -51,6 +51,7 @@ class CommandModel:
         if not self._path:
             remedy = f"Install {program}, or choose another model with the setting model.provider"
             raise ModelError(f"the program {program} is not installed", kind="no_sdk", remedy=remedy)
+        self._models = self._models_without_tools() if program == "codex" else []
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         request = plain_request(request)
@@ -77,26 +78,23 @@ class CommandModel:
 
     async def _codex_arguments(self, aside: str) -> list[str]:
         """Its own hooks, memories, tools and words have no part in answering for us, nor have the user's MCP servers:
-        each is switched off by its name. What a version does not know it ignores. Of some models the tools are switched
-        off by nothing but another description of the model."""
-        servers = [
-            f"mcp_servers.{one.get('name')}.enabled=false" for one in await self._listed("mcp", "list", "--json")
-        ]
-        models = [{**one, **_NO_TOOLS} for one in await self._listed("debug", "models")]
-        if not models:
-            told = "`codex debug models` lists none, so codex cannot be asked without its tools"
-            raise ModelError(told, kind="no_sdk", remedy="Update codex, or choose another model with model.provider")
+        each is switched off by its name. What a version does not know it ignores."""
+        listed = await self._child(["mcp", "list", "--json"], b"", LISTS_SECONDS)
+        servers = [f"mcp_servers.{one.get('name')}.enabled=false" for one in _objects(listed.output)]
         catalog = os.path.join(aside, "models.json")
-        write_bytes_atomic(catalog, json.dumps({"models": models}).encode(), durably=False)
+        write_bytes_atomic(catalog, json.dumps({"models": self._models}).encode(), durably=False)
         files = {"model_instructions_file": shipped_path("prompts/command/system.md"), "model_catalog_json": catalog}
         paths = [f"{name}={json.dumps(path)}" for name, path in files.items()]
         options = [*shipped_lines("model/codex_options.txt"), *servers, *paths]
         return [*_CODEX, *(word for option in options for word in ("-c", option))]
 
-    async def _listed(self, *words: str) -> list[dict[str, Any]]:
-        found = decode((await self._child([*words], b"", LISTS_SECONDS)).output)
-        listed = found.get("models") if isinstance(found, dict) else found
-        return [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+    def _models_without_tools(self) -> list[dict[str, Any]]:
+        """Codex' descriptions of its models, less their tools: of some these are switched off by nothing else."""
+        found = _objects(output_of([self._path, "debug", "models"], seconds=LISTS_SECONDS))
+        if not found:
+            told = "`codex debug models` lists none, so codex cannot be asked without its tools"
+            raise ModelError(told, kind="no_sdk", remedy="Update codex, or choose another model with model.provider")
+        return [{**one, **_NO_TOOLS} for one in found]
 
     async def _child(self, arguments: list[str], stdin: bytes, seconds: float) -> ChildResult:
         if self._folder:
@@ -116,6 +114,13 @@ class CommandModel:
         except OSError as error:
             remedy = f"Install {self._program} again"
             raise ModelError(f"{self._path} cannot be run: {error}", kind="no_sdk", remedy=remedy) from error
+
+
+def _objects(output: bytes) -> list[dict[str, Any]]:
+    """The objects that a program lists, by themselves or under `models`."""
+    found = decode(output)
+    listed = found.get("models") if isinstance(found, dict) else found
+    return [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
 
 
 def _claude_arguments(request: Request) -> list[str]:
