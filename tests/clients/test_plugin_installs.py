@@ -33,8 +33,13 @@ def plugged(desk: Desk) -> Desk:
     return desk
 
 
-def test_claude_code_finds_no_fault_with_it(plugged: Desk) -> None:
-    assert "Validation passed" in plugged.client("claude").run("plugin", "validate", PLUGIN)
+@pytest.mark.parametrize(
+    ("name", "words", "told"),
+    [("claude", "plugin", "Validation passed"), ("gemini", "extensions", "has been successfully validated")],
+)
+def test_who_has_a_validator_finds_no_fault_with_it(plugged: Desk, name: str, words: str, told: str) -> None:
+    """Codex has none: there it is installed, and works (below)."""
+    assert told in plugged.client(name).run(words, "validate", PLUGIN)
 
 
 @pytest.mark.parametrize("name", NAMES)
