@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ from tests.chat.hosts import QUIET, Person, host_of
 
 TURNS = int(os.environ.get("CHAT_SOAK_TURNS", "24"))
 GROWTH_BYTES = 40_000  # a turn, at most: what a turn leaves in the indexes and caches of a store that grows with it
+GROWTH_OBJECTS = (
+    4  # a turn, at most, beside what caches hold that have a limit: a message and what belongs to it is more
+)
+STANDING_OBJECTS = 4_000  # of a conversation before it is compacted, and of a search index before it is packed
 STORY_SECONDS = 40.0  # of `make try`, without what it installs
 ROOT = Path(__file__).parents[2]
 SAID = (
@@ -38,14 +43,20 @@ class Footprint:
     files: int
     threads: int
     children: int
+    objects: int  # all but what stands in caches that forget
 
     @staticmethod
     def now() -> Footprint:
+        for one in gc.get_objects():
+            if isinstance(one, type(lru_cache(len))) and one.cache_parameters()["maxsize"]:
+                one.cache_clear()
         gc.collect()
+        objects = len(gc.get_objects())
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         files = len(os.listdir("/proc/self/fd"))
-        return Footprint(pages * os.sysconf("SC_PAGE_SIZE"), files, threading.active_count(), len(children))
+        resident = pages * os.sysconf("SC_PAGE_SIZE")
+        return Footprint(resident, files, threading.active_count(), len(children), objects)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there is no /proc here to look at")
@@ -68,6 +79,7 @@ async def test_a_long_chat_stays_flat(project: Path) -> None:
         after = Footprint.now()
         assert before is not None
         assert after.resident - before.resident < GROWTH_BYTES * TURNS + 20_000_000, (before, after)
+        assert after.objects - before.objects < GROWTH_OBJECTS * TURNS + STANDING_OBJECTS, (before, after)
         assert after.files - before.files <= 2, (before, after)
         assert after.threads - before.threads <= 1, (before, after)
         assert after.children <= before.children

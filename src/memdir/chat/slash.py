@@ -125,7 +125,8 @@ class Slash:
         told = await asyncio.to_thread(self._memory.purge, source, is_dry=True)
         for one in (*told.files, *told.held):
             stays = f"{one.kept} from elsewhere stay" if one.kept else "the whole file"
-            self._screen.opened(f"{one.name}: {one.held_because or stays}", "\n".join(one.lines))
+            said = "\n".join(one.lines).replace("**", "")
+            self._screen.opened(f"{one.name}: {one.held_because or stays}", said)
         for path in told.not_ours:
             self._screen.notice(f"{path} may say it still", style="yellow")
         if "--dry-run" in words:
@@ -135,10 +136,10 @@ class Slash:
             for one in told.held
             if await self._chat.choose(f"{one.name}: {one.held_because}. Remove it too?", ["yes", "no"]) == 0
         ]
-        count = len(told.files) + len(also)
-        if await self._chat.choose(f"Remove what came from {told.source}: {count} files?", ["yes", "no"]) == 0:
+        if await self._chat.choose(f"Remove what came from {told.source}?", ["yes", "no"]) == 0:
             done = await asyncio.to_thread(self._memory.purge, source, also=also)
-            self._screen.notice(f"Removed from {len(done.files)} files  (F4 diff · F5 undo)", style="green")
+            names = ", ".join(one.name for one in done.files) or "nothing that is in memory"
+            self._screen.notice(f"Removed: {names}  (F4 diff · F5 undo)", style="green")
 
     async def do_memory(self, words: str) -> None:
         """browse memories: /memory, /memory show|edit NAME, /memory on|off"""
@@ -158,7 +159,7 @@ class Slash:
             for scope in SCOPES:
                 listed = await asyncio.to_thread(self._memory.list, scope=scope)
                 rows += [(scope, str(one.type or "-"), one.key, one.description) for one in listed]
-            self._screen.table(rows, headers=("scope", "type", "file", f"{len(rows)} memories"))
+            self._screen.table(rows, headers=("scope", "type", "file", f"{len(rows)} in all"))
 
     async def _edit(self, one: Memory, scope: str, text: str) -> None:
         """A memory in the person's editor, checked when it is saved; what others changed meanwhile is merged in."""
