@@ -546,6 +546,23 @@ BETWEEN = {  # what a page, a model or a person does not see, or sees through
     **{f"&{name};": f"&{name};".join for name in ("zwnj", "ZeroWidthSpace", "InvisibleTimes")},
     **{f"U+{ord(sign):04X}": sign.join for sign in "\x01\x08\x7f\x85\x9f\u0332"},
     "tag characters": lambda token: "".join(chr(0xE0000 + ord(one)) for one in token),
+    "a line around each letter": "\u20dd".join,
+    "a decimal entity with zeros": lambda token: "".join(f"&#{ord(one):07d};" for one in token),
+    "an entity without its end": lambda token: "".join(f"&#{ord(one)}" for one in token),
+    "an escape in braces": lambda token: "".join(f"\\u{{{ord(one):x}}}" for one in token),
+    "a long escape": lambda token: "".join(f"\\U{ord(one):08x}" for one in token),
+    "a long comment": lambda token: f"{token[:9]}<!-- {'why ' * 500}-->{token[9:]}",
+    "a tag with a sign in it": lambda token: f'{token[:9]}<b title="a > b">{token[9:]}',
+    "a very long tag": lambda token: f'{token[:9]}<b title="{"so " * 200}">{token[9:]}',
+    "a declaration": lambda token: f"{token[:9]}<!x>{token[9:]}",
+    "an instruction": lambda token: f"{token[:9]}<?x?>{token[9:]}",
+    "a section": lambda token: f"{token[:9]}<![CDATA[{token[9:]}]]>",
+    "a link with brackets": lambda token: f"[{token[:9]}](x_(y)){token[9:]}",
+    "a link to a page": lambda token: f"[[{token[:9]}]]{token[9:]}",
+    **{
+        f"{mark} inside": lambda token, mark=mark: f"{token[:9]}{mark}{token[9:]}"
+        for mark in ("====", "||||", "__", "$$")
+    },
     "a tag over two lines": lambda token: f"{token[:9]}<wbr\n>{token[9:]}",
     "a long tag": lambda token: f"{token[:9]}<span style='{'color:black;' * 8}'>{token[9:]}</span>",
     "two links": lambda token: f"[{token[:9]}](a.md)[{token[9:]}](b.md)",

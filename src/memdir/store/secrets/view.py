@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 MAX_LAYERS = 6  # of one disguise in another; more is no text that anybody reads
 MIN_WORD, MAX_WORD = 16, 4_096  # of a word that may be a token
 _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0" + "".join(
-    map(chr, (*range(0xFE00, 0xFE10), *range(0x300, 0x370)))
+    map(chr, (*range(0xFE00, 0xFE10), *range(0x300, 0x370), *range(0x20D0, 0x20F1)))
 )
-_UNSEEN_TOO = r"[\U000e0000-\U000e0fff]"  # more signs that choose how a letter is drawn, and nothing to be drawn
 _UNUSUAL = r"[^À-ÿΑ-ώЀ-ӿぁ-ゖァ-ヺ一-鿿가-힣]+"  # not among the letters of many texts, which stay as they are
 _AROUND = "\"'`<>,;()[]{}"  # signs that stand around words
 _PLAIN = r"[a-z./_:-]{1,30}+|(?:[a-z]{0,12}+[./_:-]){3,40}[a-z]{0,12}+"  # a name, a path, an address
@@ -80,11 +79,8 @@ def plain(view: View) -> View:
 def _visible(character: str) -> str:
     import unicodedata  # here as below, because a hook's text is mostly plain (ADR 0003)
 
-    if (
-        unicodedata.category(character) in ("Cf", "Cc")
-        or character in _UNSEEN
-        or compiled(_UNSEEN_TOO).match(character)
-    ):
+    is_unseen = unicodedata.category(character) in ("Cf", "Cc") or character in _UNSEEN
+    if is_unseen or "\U000e0000" <= character <= "\U000e0fff":  # more that choose how a letter is drawn, or nothing
         return ""
     return unicodedata.normalize("NFKC", character)
 
@@ -95,14 +91,16 @@ def unescaped(view: View) -> View | None:
     if not any(one in text for one in ("%", "\\", "&", "<!--")):
         return None
     if "<!--" in text:
-        view = rewritten(view, r"<!--(?:[^-]|-(?!->)){0,200}-->", lambda _: "")  # a page shows a token around it whole
+        view = rewritten(view, _COMMENT, lambda _: "")  # a page shows a token around it whole
     view = rewritten(view, ESCAPE, _unescape) if compiled(ESCAPE).search(view.text) else view
     return plain(view) if view.text != text else None
 
 
+_COMMENT = r"<!--(?:[^-<]|-(?!->)|<(?!!--)){0,4000}-->"
 ESCAPE = (
-    r"%(0[9ADad]|[2-7][0-9A-Fa-f])|\\x(0[9ADad]|[2-7][0-9A-Fa-f])|[%\\]u([0-9A-Fa-f]{4})|&#[xX]([0-9A-Fa-f]{2,5});|&#(\d{2,6});"
-    r"|((?:%[89A-Fa-f][0-9A-Fa-f]){2,})|&([A-Za-z]{2,31};)"
+    r"%(0[9ADad]|[2-7][0-9A-Fa-f])|\\x(0[9ADad]|[2-7][0-9A-Fa-f])|[%\\]u([0-9A-Fa-f]{4})"
+    r"|&#[xX]0{0,6}([0-9A-Fa-f]{2,5});?|&#0{0,6}(\d{2,6});?|((?:%[89A-Fa-f][0-9A-Fa-f]){2,})|&([A-Za-z]{2,31};)"
+    r"|\\u\{0{0,4}([0-9A-Fa-f]{2,5})\}|\\U000([0-9A-Fa-f]{5})"
 )
 _DECIMAL, _UTF8, _NAMED = 5, 6, 7  # groups
 
