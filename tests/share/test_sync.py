@@ -407,6 +407,17 @@ def test_a_secret_never_leaves_in_whatever_dress(team: Team, part: str, place: T
     assert not any(value in one for one in told for value in values.values())
 
 
+@pytest.mark.parametrize("kind", ["folder"])
+def test_a_sync_tells_how_far_it_is(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(3)})
+    seen: list[tuple[int, int]] = []
+    syncing = bob.syncing()
+    syncing.on_progress = lambda done, total: seen.append((done, total))
+    syncing.run()
+    assert [one for one in seen if one[1] == 3][:3] == [(0, 3), (1, 3), (2, 3)]
+
+
 @pytest.mark.parametrize("kind", ["folder", "git"])  # a hub takes none
 def test_a_secret_that_somebody_else_put_there_is_not_taken_in(team: Team) -> None:
     ann, bob = team("ann", "bob")

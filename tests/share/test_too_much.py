@@ -134,6 +134,27 @@ def drip(wire: socket.socket, start: bytes, drop: bytes) -> None:
         time.sleep(0.05)
 
 
+def test_a_repository_that_wants_a_password_asks_nobody_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No prompt ever blocks, whatever a person has set up to be asked by: neither a window nor a terminal is there."""
+    asked = tmp_path / "asked"
+    ways = {"ask": f"touch '{asked}'; sleep 60", "ssh": '"$SSH_ASKPASS" Password || (: < /dev/tty && sleep 60)'}
+    for name, does in ways.items():
+        (tmp_path / name).write_text(
+            f"#!/bin/sh\n{does}\necho 'ann@host: Permission denied (publickey).' >&2\nexit 255\n"
+        )
+        (tmp_path / name).chmod(0o755)
+    for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
+        monkeypatch.setenv(name, str(tmp_path / "ask"))
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("GIT_SSH", str(tmp_path / "ssh"))
+    with pytest.raises(RemoteError) as failed:
+        GitRemote("ssh://ann@host/team.git", str(tmp_path / "objects")).pull(Manifest())
+    assert failed.value.kind == "not_allowed" and "without asking you anything" in failed.value.remedy
+    assert not asked.exists()
+
+
 DRIPS = {
     "a body": (b"HTTP/1.1 200 OK\r\nContent-Length: 30000000\r\n\r\n", b" "),
     "a head": (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
