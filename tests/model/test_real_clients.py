@@ -84,10 +84,11 @@ async def test_claude_code_calls_tools_takes_results_and_runs_no_hook(
 async def test_codex_is_asked_alone_without_its_tools_hooks_servers_and_sessions(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    model = CommandModel("codex", path=program("codex"), folder=str(tmp_path / "work"))
+    codex = program("codex")
     with ProviderServer([says(json.dumps(TOLD))]) as server:
         configure_codex(home, server.url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        model = CommandModel("codex", path=codex, folder=str(tmp_path / "work"))
         reply = await model.complete(Request(name, REQUEST.system, REQUEST.tools, REQUEST.messages, SETTINGS))
         sent = server.requests[0].raw.decode("utf-8")
     [use] = reply.message.tool_uses
@@ -101,10 +102,11 @@ async def test_codex_is_asked_alone_without_its_tools_hooks_servers_and_sessions
 
 
 async def test_codex_says_why_it_failed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = CommandModel("codex", path=program("codex"), folder=str(tmp_path / "work"))
+    codex = program("codex")
     with ProviderServer() as server:
         configure_codex(home, server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "another-key")
+        model = CommandModel("codex", path=codex, folder=str(tmp_path / "work"))
         with pytest.raises(ModelError) as raised:
             await model.complete(Request("gpt-5.6-luna", messages=REQUEST.messages, settings=SETTINGS))
     assert raised.value.kind == "wrong_key"
