@@ -41,7 +41,7 @@ BY_HAND = len(EVENTS)  # its place among the commands
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:  # a worker may be at work there
         home, project = Path(place) / "home", Path(place) / "project"
         _build(home, project)
         claude = Path(place) / "claude"

@@ -139,7 +139,7 @@ def useful_index(store: MemoryStore, used: Mapping[str, int]) -> dict[str, Any]:
 
 def renewed_index(kept: Mapping[str, Any], root: str) -> dict[str, Any]:
     """The same with what changed in the files since; LookupError where all have to be read to know."""
-    is_new = {key: status_of(entry).st_ctime_ns >= kept["since"] for key, entry in walk(root)}
+    is_new = {key: status_of(entry).st_ctime_ns > kept["since"] for key, entry in walk(root)}
     changed = [key for key in is_new if is_new[key]]
     headers = [header for key in changed[:MAX_RENEWED] if (header := read_header(root, key))]
     guarded = [*kept["guarded"], *(header.key for header in headers if GUARD_FIELD in header.fields)]
