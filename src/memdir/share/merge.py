@@ -16,7 +16,7 @@ from memdir.store.topic import Topic
 
 CONFLICT_FIELD = "conflict-with"  # in the frontmatter of the second text: the file that it is a version of
 _SECOND = ".conflict-"  # in its name
-_DIGITS = 8  # of the text's digest in its name: the same text, whoever sets it aside, has the same name
+DIGITS = 8  # of the text's digest in its name: the same text, whoever sets it aside, has the same name
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def beside(key: str, text: bytes, read: Callable[[str], bytes | None]) -> tuple[
     somebody may have gone on writing in an earlier one, and its own name is the first version's."""
     first, digest = conflict_of(key, text) or key, digest_of(text)
     data = Topic(text).with_field(CONFLICT_FIELD, first).data
-    for digits in range(_DIGITS, len(digest) + 1, _DIGITS):
+    for digits in range(DIGITS, len(digest) + 1, DIGITS):
         name = name_beside(first, f"{_SECOND}{digest[:digits]}")
         if name != key and read(name) in (None, data):
             break

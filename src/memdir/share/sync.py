@@ -18,7 +18,7 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
-from memdir.share.merge import beside, is_second_of, name_beside, settle
+from memdir.share.merge import DIGITS, beside, is_second_of, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
@@ -37,7 +37,6 @@ BY = "By"  # the trailer that names whose change it was
 _TAKEN_BACK = "undo of a pull, or set aside"
 _NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
-_DIGITS = 8
 
 Base = tuple[bytes | None, str]  # what a memory was at the last sync, where that was kept, and its digest
 OnPurged = Callable[[str], tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
@@ -240,11 +239,9 @@ class Sync:
         return self._no_place(key, reason) if reason else fault
 
     def _no_place(self, key: str, reason: Reason) -> NotShared:
+        most, most_bytes = f"{self.caps.entries:,}", f"{self.caps.total_bytes:,}"
         words = {
-            "cap": (
-                f"the team may have {self.caps.entries:,} memories and {self.caps.total_bytes:,} bytes here",
-                _RAISE,
-            ),
+            "cap": (f"the team may have {most} memories and {most_bytes} bytes here", _RAISE),
             "missing": ("a newer text of it is announced, and is not there", _LATE),
             "too_large": ("it is larger than a shared memory may be", ""),
         }
@@ -497,7 +494,7 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
 
 
 def _other_name(key: str, digest: str) -> str:
-    return name_beside(key, f"_{digest[:_DIGITS]}")
+    return name_beside(key, f"_{digest[:DIGITS]}")
 
 
 def _reason_of(report: SyncReport, known: KnownTeam, local: LocalTexts) -> Reason | str:
