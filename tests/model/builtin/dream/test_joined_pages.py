@@ -188,3 +188,40 @@ def test_two_notes_of_one_name_and_subject_are_joined_or_asked_about(name: str, 
     files = (NightFile("a.md", memory(name, older), OLD), NightFile("b.md", memory(name, newer), NEW))
     plan = plan_night(Night(files, (), NOW))
     assert plan.asked or [edit for edit in plan.edits if edit.key == "b.md" and edit.data is None]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The api runs on port 8080", "The api runs on port 9090"),
+        ("Services run on Node 18", "Services run on Node 22"),
+        ("The sensor sends every 15 minutes", "The sensor sends every 30 minutes"),
+    ],
+)
+def test_the_same_claim_with_another_value_is_asked_about(older: str, newer: str) -> None:
+    files = (NightFile("a.md", memory(older, older), OLD), NightFile("b.md", memory(newer, newer), NEW))
+    assert [(one.kind, one.older, one.newer) for one in plan_night(Night(files, (), NOW)).asked] == [
+        ("replaces", "a.md", "b.md")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Gadget 07 stands on shelf 4", "Gadget 09 stands on shelf 4"),
+        ("Gadget 07 needs oil every 30 days", "Gadget 09 needs oil every 45 days"),
+        ("Release tags are v2026.11", "The demo is 2026-11-18 at 3pm"),
+    ],
+)
+def test_numbered_things_and_notes_that_share_a_day_are_two(older: str, newer: str) -> None:
+    files = (NightFile("a.md", memory(older, older), OLD), NightFile("b.md", memory(newer, newer), NEW))
+    plan = plan_night(Night(files, (), NOW))
+    assert not plan.asked and [edit.key for edit in plan.edits] == ["MEMORY.md"]
+
+
+def test_why_an_older_decision_was_made_is_no_reason_for_the_newer_one() -> None:
+    older = memory("Orders database", "We decided on MongoDB", "We decided on MongoDB.\n\n**Why:** the team knows it.")
+    newer = memory("Orders database", "We decided on Postgres", "We decided on Postgres.\n\n**Why:** the joins.")
+    topic = replaced(older, newer)
+    assert "**Why:** the joins." in claimed(topic) and "the team knows it" not in claimed(topic)
+    assert topic.body.rstrip().endswith("**Before 2026-08-04:** **Why:** the team knows it.")
