@@ -12,7 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.extract.talk import Existing, Talk, lines_from_messages
+from memdir.model.builtin.extract.talk import Existing, Talk, lines_of
+from memdir.transcript.message import Message
+from memdir.transcript.record import blocks_from
 
 DATA = Path(__file__).parent / "data" / "extract"
 TRAINED = (
@@ -71,7 +73,7 @@ _SECRETS = {  # put together here: no file holds one
 def talk_of(case: Case) -> Talk:
     """The conversation of a case as extraction sees it."""
     return Talk(
-        lines_from_messages(case["messages"]),
+        lines_of(Message(one["role"], blocks_from(one["content"])) for one in case["messages"]),
         datetime.fromisoformat(case["now"]),
         case["instructions"],
         tuple(memory_of(one) for one in case["existing"]),

@@ -29,6 +29,9 @@ from memdir.model.builtin.extract.same_memory import match_features, shelve
 from memdir.model.builtin.extract.talk import Existing, Talk
 from memdir.text.embedding import DIMENSIONS
 from memdir.text.language import stems
+from memdir.text.speakers import Speaker, pieces_of
+from memdir.transcript.message import Text
+from memdir.transcript.record import blocks_from
 
 STRENGTH = 0.1  # inverse of the ridge for clauses: many rare words, little data
 STRENGTH_MATCHING = 1.0  # a dozen features and thousands of pairs need little holding back
@@ -70,7 +73,7 @@ def example_of(case: Case) -> Example:
     turns = observe(talk)
     letters = {}
     for turn in turns:
-        marks = [mark for mark in case["spans"] if mark["message"] == int(turn.line.id.split(".")[0])]
+        marks = [mark for mark in case["spans"] if mark["message"] == turn.line.message]
         places = list(_places(turn.line.text, [seen.clause.text for seen in turn.seen]))
         spans = [(*next(_places(turn.line.text, [mark["text"]])), mark["letter"]) for mark in marks]
         for seen, place in zip(turn.seen, places, strict=True):
@@ -102,9 +105,7 @@ def _letter(place: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> st
 def familiarity(examples: Sequence[Example]) -> dict[str, float]:
     """How common each stem is in talk, 0 to 1; a common one says little about a topic."""
     counts = Counter(
-        stem
-        for one in examples
-        for stem in {stem for line in one.talk.lines if line.kind == "said" for stem in stems(line.text)}
+        stem for one in examples for stem in {stem for line in one.talk.lines for stem in stems(line.text)}
     )
     scale = math.log(1 + len(examples) / 8)
     return {
@@ -236,7 +237,7 @@ def fit_matching(
         some = random.Random(number).sample(bystanders, min(len(bystanders), BYSTANDERS[number % 3]))
         shelf = shelve((*one.talk.existing, *some), one.talk.instructions, familiar)
         for candidate in _true_candidates(one):
-            near = match_features(one.talk, candidate, shelf)
+            near = match_features(candidate, shelf)
             rows.extend(near.values())
             answers.extend(shelf.memories[at].file in meant for at in near)
     return fit_two(rows, answers, STRENGTH_MATCHING)
@@ -252,9 +253,17 @@ def _true_candidates(one: Example) -> Iterable[MemoryCandidate]:
         yield from (MemoryCandidate(TYPES[letter], turn, tuple(core)) for letter, core in by_letter.items())
 
 
+def is_talk(one: Example) -> bool:
+    """Whether more than one voice is in a case: an answer, or what somebody else wrote."""
+    blocks = (block for message in one.case["messages"] for block in blocks_from(message["content"]))
+    pieces = (piece.speaker for block in blocks if isinstance(block, Text) for piece in pieces_of(block.text))
+    others = sum(speaker is Speaker.PASTE or speaker.is_host for speaker in pieces)
+    return len(one.case["messages"]) > 1 or len(one.talk.lines) + others > 1
+
+
 def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> SentenceJudge:
     """The judge fitted on everything that is given."""
-    told = [one for one in examples if len(one.talk.lines) > 1]
+    told = [one for one in examples if is_talk(one)]
     familiar = familiarity(told)
     features, meaning = fit_clauses(examples)
     return SentenceJudge(features, meaning, STEP, fit_matching(told, bystanders, familiar), familiar)

@@ -8,12 +8,13 @@ from pathlib import Path
 from memdir.agent.evidence import Evidence, Said
 from memdir.agent.forgotten import Forgotten
 from memdir.layout import Place
-from memdir.model.builtin.extract import Talk, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Talk, draft_memories, lines_of
 from memdir.search.index_store import nearest_headers
 from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.speakers import Speaker, own_words, pieces_of
+from memdir.transcript.message import user
 
 from ..counting import calls_of
 from ..model.builtin.extract.talk import NOW
@@ -47,8 +48,8 @@ def test_a_message_is_taken_apart_once() -> None:
 
 
 def test_a_conversation_is_observed_once_for_all_turns_of_a_job() -> None:
-    said = [{"role": "user", "content": "From now on use tabs in Makefiles, please."}]
-    talk = Talk(lines_from_messages(said), datetime.fromisoformat(NOW), "", ())
+    said = [user("From now on use tabs in Makefiles, please.")]
+    talk = Talk(lines_of(said), datetime.fromisoformat(NOW), "", ())
     assert draft_memories(talk)
     assert calls_of("clauses", lambda: draft_memories(talk)) == 0
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from memdir.disk.safe_path import is_key
 from memdir.model.builtin.answers import reads, says, text_read
@@ -22,13 +21,6 @@ _NAMED = re.compile(r"(?<!\S)@((?:[\w.-]+/)*[\w.-]+\.md)\b")  # a document of th
 NOTHING = "I found nothing there about that. With a model configured (`memdir config list`), you get real answers."
 
 
-@dataclass(frozen=True)
-class _FittingLine:
-    path: str
-    line: str
-    score: int
-
-
 def chat(job: ChatJob | None, request: Request) -> Reply:
     """Read the memories that share words with the question, then quote them."""
     last = next((message for message in reversed(request.messages) if not message.is_meta), None)
@@ -37,23 +29,23 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     if last is not None and last.tool_results:
         asked = {use.id: str(use.input.get("file_path")) for one in request.messages for use in one.tool_uses}
         return says(_quotation(last, asked, introduction))
-    candidates = sorted(_candidates(job, request) if job else (), key=lambda candidate: -candidate.score)[:MAX_QUOTED]
+    lines = _fitting(job, request)[:MAX_QUOTED] if job else []
     named = _NAMED.findall(last.text) if last is not None and job else []
-    if any(tool.name == "Read" for tool in request.tools) and (named or candidates):
-        paths = dict.fromkeys((*named, *(candidate.path for candidate in candidates)))
+    if any(tool.name == "Read" for tool in request.tools) and (named or lines):
+        paths = dict.fromkeys((*named, *(path for path, _ in lines)))
         return reads(list(paths)[:MAX_QUOTED], f"read_{len(request.messages)}")
-    if not candidates:
+    if not lines:
         return says(" ".join((*introduction, NOTHING)))
-    return says("\n".join([*introduction, "The index says:", *(f"  {c.line}" for c in candidates)]))
+    return says("\n".join([*introduction, "The index says:", *(f"  {line}" for _, line in lines)]))
 
 
-def _candidates(job: ChatJob, request: Request) -> Iterator[_FittingLine]:
+def _fitting(job: ChatJob, request: Request) -> list[tuple[str, str]]:
+    """The memories whose lines of the index share words with the question, the best first, each with its line."""
     asked = [message.text for message in request.messages if message.role == "user" and not message.is_meta]
-    wanted = terms_in(job.question or (asked[-1] if asked else ""))
-    for key, line in job.lines:
-        score = len(wanted & terms_in(line))
-        if score and is_key(key):  # and not some file elsewhere
-            yield _FittingLine(os.path.join(job.directory, key), line, score)
+    wanted = terms_in(job.question or "".join(asked[-1:]))
+    shared = {(key, line): len(wanted & terms_in(line)) for key, line in job.lines if is_key(key)}  # none elsewhere
+    best = sorted((one for one, count in shared.items() if count), key=lambda one: -shared[one])
+    return [(os.path.join(job.directory, key), line) for key, line in best]
 
 
 def _quotation(message: Message, paths: Mapping[str, str], introduction: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from memdir.model.builtin.answers import calls, parted, says
 from memdir.model.job import CompactJob, NotesJob, NotesSection
 from memdir.model.model import Reply, Request
+from memdir.text.language import meanings_in
 from memdir.text.sentences import LINES, sentences_of
 from memdir.text.speakers import without_host
 from memdir.text.stems import terms_in
@@ -21,46 +22,22 @@ from memdir.transcript.message import Message, ToolResult, ToolUse
 from memdir.transcript.tokens import estimate_text
 
 MAX_LINE = 220  # characters of one noted line
+MAX_NAMED = 80  # characters of a command that only names what was tried
 MAX_QUOTED = 1500  # characters of a result that is kept as it is
 MAX_LINES = 40  # under one heading of a summary; the newest are kept
 SECTION_TOKENS = 1_500  # of the notes, below what the prompt allows: an estimate may be short
 QUOTED = "Key results"  # the section that is kept as it is, not as a list
-_CHANGES = {"Edit": "edited", "Write": "written", "MultiEdit": "edited", "NotebookEdit": "edited"}
-_VERBS = {"Read": "read", **_CHANGES}
+_DONE = {"Read": "read", "Edit": "edited", "Write": "written", "MultiEdit": "edited", "NotebookEdit": "edited"}
+_CONDITIONS = frozenset(("always", "forbid", "polite"))  # what tells how a task is to be done
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_DEFINED = re.compile(
-    r"^\s*(?:export\s+|async\s+|pub\s+|static\s+)*(?:def|class|function|fn|func|struct|interface)\s+(\w+)", re.M
-)
-_CONDITION = re.compile(
-    r"\b(?:must|never|always|don'?t|do not|should|only|without|needs? to|make sure|at most|at least|please|instead)\b",
-    re.I,
-)
-_CORRECTION = re.compile(
-    r"^(?:no[,.! ]|nope|wrong|stop|actually|instead|not (?:that|like)|that'?s (?:not|wrong)|(?:please )?don'?t\b"
-    r"|I (?:said|meant))",
-    re.I,
-)
-_LEARNED = re.compile(
-    r"\b(?:turns out|root cause|the reason (?:is|was)|because|the (?:problem|cause|trick|fix) (?:is|was)|works? now"
-    r"|it works|learned)\b",
-    re.I,
-)
-_ABOUT_CODE = re.compile(
-    r"(?=.*(?:`[^`\n]+`|\b[\w./-]+\.(?:py|js|ts|tsx|rs|go|java|c|h|cpp|rb|md|toml|ya?ml|json|sql|sh)\b))"
-    r".*\b(?:is|are|holds|contains|uses|calls|reads|writes|handles|lives in|depends on|implements|returns)\b",
-    re.I,
-)
+_DEFINED = re.compile(r"^\s*(?:\w+\s+)*(?:def|class|function|fn|func|struct|interface)\s+(\w+)", re.M)
+_OF_CODE = re.compile(r"`[^`\n]+`|\b[\w-]+\.[a-z]{1,4}\b")
 _ERROR_LINE = re.compile(
-    r"^(?:E\s{2,}.*|.*\b(?:\w*Error|\w*Exception|FAILED|fatal|panic|error)\b\s?[:\[(].*|FAILED .*"
-    r"|.*command not found.*)$",
-    re.M,
+    r"^(?:E\s{2,}.*|.*\b(?:\w*Error|\w*Exception|FAILED|fatal|panic|error)\b\s?[:\[(].*|.*command not found.*)$", re.M
 )
 _OUTCOME = re.compile(r"^.*\b\d+ (?:passed|failed|tests?|errors?|warnings?)\b.*$", re.M | re.I)
-_ASKED_FOR = re.compile(
-    r"\b(?:list|table|show me|give me|summar\w+|write (?:me )?an?|compare|which|how many|what (?:is|are))\b", re.I
-)
 _SHAPED = re.compile(r"^(?:```|\||- |\d+\. )", re.M)
-_FILE_LINE = re.compile(r"- `(?P<path>[^`]+)`: (?:read|edited|written)")
+_FILE_LINE = re.compile(r"^- `([^`]+)`: (?:read|edited|written).*")
 
 
 @dataclass(frozen=True)
@@ -84,8 +61,8 @@ class Call:
         return self.given("command", "cmd")
 
     @property
-    def is_work(self) -> bool:
-        return self.use.name in _CHANGES or bool(self.command)
+    def is_change(self) -> bool:
+        return self.use.name in _DONE and self.use.name != "Read"
 
     @property
     def error(self) -> str:
@@ -96,9 +73,8 @@ class Call:
         first = self.result.content.strip().partition("\n")[0] if self.result.is_error else ""
         return short(found[-1].removeprefix("E") if found else first)
 
-    def is_like(self, other: Call) -> bool:
-        """Whether the same was tried."""
-        return (self.use.name, self.path, self.command) == (other.use.name, other.path, other.command)
+    def __str__(self) -> str:
+        return f"{self.use.name} {short(self.path or self.command, MAX_NAMED)}".strip()
 
 
 @dataclass(frozen=True)
@@ -116,7 +92,7 @@ class Turn:
 
 def digest(messages: Sequence[Message]) -> dict[str, list[str]]:
     """What a conversation gives for each section of the notes, oldest first."""
-    turns = list(turns_of(messages))
+    turns = turns_of(messages)
     calls = [call for turn in turns for call in turn.calls]
     told = [short(one) for turn in turns for reply in turn.replies for one in sentences(reply)]
     first = sentences(next((turn.asked for turn in turns if turn.asked), ""))
@@ -127,29 +103,26 @@ def digest(messages: Sequence[Message]) -> dict[str, list[str]]:
         "Files and Functions": _files(calls),
         "Workflow": (f"`{short(call.command)}`" for call in calls if call.command),
         "Errors & Corrections": (*_errors(calls), *_corrections(turns)),
-        "Codebase and System Documentation": filter(_ABOUT_CODE.match, told),
-        "Learnings": filter(_LEARNED.search, told),
+        "Codebase and System Documentation": filter(_OF_CODE.search, told),
+        "Learnings": (one for one in told if "because" in meanings_in(one)),
         QUOTED: _results(turns),
         "Worklog": map(_logged, turns),
     }
     return {title: list(dict.fromkeys(filter(None, lines))) for title, lines in found.items()}
 
 
-def turns_of(messages: Sequence[Message]) -> Iterator[Turn]:
+def turns_of(messages: Sequence[Message]) -> list[Turn]:
     """The turns of a conversation; what the host put in belongs to none."""
     results = {result.tool_use_id: result for message in messages for result in message.tool_results}
-    asked, replies, calls = "", [], []  # type: tuple[str, list[str], list[Call]]
+    turns: list[tuple[str, list[str], list[Call]]] = [("", [], [])]
     for message in messages:
         said = "" if message.is_meta else without_host(message.text)
         if message.role == "user" and said:
-            if asked or replies or calls:
-                yield Turn(asked, tuple(replies), tuple(calls))
-            asked, replies, calls = said, [], []
+            turns.append((said, [], []))
         elif message.role == "assistant":
-            replies += [said] if said else []
-            calls += [Call(use, results.get(use.id)) for use in message.tool_uses]
-    if asked or replies or calls:
-        yield Turn(asked, tuple(replies), tuple(calls))
+            turns[-1][1].extend([said] if said else [])
+            turns[-1][2].extend(Call(use, results.get(use.id)) for use in message.tool_uses)
+    return [Turn(asked, tuple(told), tuple(calls)) for asked, told, calls in turns if asked or told or calls]
 
 
 def short(text: str, limit: int = MAX_LINE) -> str:
@@ -166,7 +139,7 @@ def _state(last: Turn) -> Iterator[str]:
     if last.asked:
         yield f"Asked last: {short(last.asked)}"
     if last.calls and not last.answer:
-        yield f"Under way: {_did(last.calls[-1:])}"
+        yield f"Under way: {last.calls[-1]}"
     said = sentences(last.answer)
     if said:
         yield f"Answered: {short(' … '.join(dict.fromkeys((said[0], said[-1]))))}"
@@ -177,71 +150,64 @@ def _state(last: Turn) -> Iterator[str]:
 def _task(turns: Sequence[Turn]) -> Iterator[str]:
     for number, turn in enumerate(turns):
         for at, sentence in enumerate(sentences(turn.asked)):
-            if at < (1 if number else 3) or _CONDITION.search(sentence):
+            if at < (1 if number else 3) or meanings_in(sentence) & _CONDITIONS:
                 yield short(sentence)
 
 
 def _files(calls: Sequence[Call]) -> Iterator[str]:
-    touched: dict[str, dict[str, None]] = {}
-    defined: dict[str, dict[str, None]] = {}
+    """What was done to each file, and what was defined in it."""
+    touched: dict[str, list[Call]] = {}
     for call in calls:
-        if call.path and call.use.name in _VERBS and not (call.result and call.result.is_error):
-            touched.setdefault(call.path, {})[_VERBS[call.use.name]] = None
-            found = _DEFINED.findall(call.given("new_string", "content"))
-            defined.setdefault(call.path, {}).update(dict.fromkeys(found))
-    for path, how in touched.items():
-        names = ", ".join(f"`{name}`" for name in defined[path])
-        yield f"`{path}`: {', '.join(how)}" + (f" ({short(names)})" if names else "")
+        if call.path and call.use.name in _DONE and not (call.result and call.result.is_error):
+            touched.setdefault(call.path, []).append(call)
+    for path, some in touched.items():
+        defined = [f"`{name}`" for one in some for name in _DEFINED.findall(one.given("new_string", "content"))]
+        names = f" ({short(', '.join(dict.fromkeys(defined)))})" if defined else ""
+        yield f"`{path}`: {', '.join(dict.fromkeys(_DONE[one.use.name] for one in some))}{names}"
 
 
 def _errors(calls: Sequence[Call]) -> Iterator[str]:
     """Each error, and what was changed between it and the first time the same thing went well."""
     for at, call in enumerate(calls):
         if call.error:
-            later = (n for n in range(at + 1, len(calls)) if calls[n].is_like(call) and not calls[n].error)
-            between = calls[at + 1 : next(later, at)]
-            fixed = _did([one for one in between if one.use.name in _CHANGES])
-            what = f"`{short(call.command, 80)}`" if call.command else call.use.name
+            same = (n for n, one in enumerate(calls) if n > at and str(one) == str(call) and not one.error)
+            fixed = _did(one for one in calls[at : next(same, at)] if one.is_change)
+            what = f"`{short(call.command, MAX_NAMED)}`" if call.command else call.use.name
             yield f"{what}: {call.error}" + (f" → fixed: {fixed}" if fixed else "")
 
 
-def _did(calls: Sequence[Call]) -> str:
-    return ", ".join(dict.fromkeys(f"{one.use.name} {short(one.path or one.command, 80)}".strip() for one in calls))
+def _did(calls: Iterable[Call]) -> str:
+    return ", ".join(dict.fromkeys(map(str, calls)))
 
 
 def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
     for said in (sentences(turn.asked) for turn in turns[1:]):
-        if said and _CORRECTION.match(said[0]):
+        if said and "halt" in meanings_in(said[0]):
             yield f'The user: "{short(" ".join(said[:2]))}"'
 
 
 def _results(turns: Sequence[Turn]) -> Iterator[str]:
-    """Answers that were asked for, as they were given, and what the last tests said."""
+    """Lists, tables and short answers to questions, as they were given, and what the last tests said."""
     for turn in turns:
-        if _ASKED_FOR.search(turn.asked) and (_SHAPED.search(turn.answer) or len(turn.answer) < MAX_LINE):
+        if _SHAPED.search(turn.answer) or ("?" in turn.asked and len(turn.answer) < MAX_LINE):
             yield turn.answer[:MAX_QUOTED].strip()
     for call in [call for turn in turns for call in turn.calls][::-1]:
         found = _OUTCOME.findall(call.result.content) if call.command and call.result else []
         if found:
-            yield f"`{short(call.command, 80)}`: {short(found[-1].strip('= '))}"
+            yield f"`{short(call.command, MAX_NAMED)}`: {short(found[-1].strip('= '))}"
             return
 
 
 def _logged(turn: Turn) -> str:
-    done = _did([call for call in turn.calls if call.is_work])
-    parts = [
-        short(turn.asked, 90) or "(went on)",
-        short(done, 120),
-        *(short(one, 90) for one in sentences(turn.answer)[-1:]),
-    ]
-    return " → ".join(filter(None, parts))
+    done = _did(call for call in turn.calls if call.is_change or call.command)
+    answered = "".join(sentences(turn.answer)[-1:])
+    return " → ".join(filter(None, (short(turn.asked, 90) or "(went on)", short(done, 120), short(answered, 90))))
 
 
 def answer_compact(job: CompactJob, request: Request) -> Reply:
     """The whole summary in one reply."""
     said, _ = parted(request)
-    found = digest(said)
-    wish = job.keep.strip()
+    found, wish = digest(said), job.keep.strip()
     parts = {
         "What the user wants": [*([f"To be kept: {wish}"] if wish else []), *found["Task specification"]],
         "Where things stand": found["Current State"],
@@ -257,9 +223,8 @@ def answer_compact(job: CompactJob, request: Request) -> Reply:
 def _wished(messages: Sequence[Message], wish: str) -> list[str]:
     """Sentences of the conversation that share words with what the user wants kept."""
     wanted = terms_in(wish)
-    spoken = (message.text for message in messages if wanted and not message.is_meta)
-    enough = min(2, len(wanted))
-    return [short(one) for text in spoken for one in sentences(text) if len(wanted & terms_in(one)) >= enough]
+    told = (one for message in messages if wanted and not message.is_meta for one in sentences(message.text))
+    return [short(one) for one in told if len(wanted & terms_in(one)) >= min(2, len(wanted))]
 
 
 def answer_notes(job: NotesJob, request: Request) -> Reply:
@@ -279,25 +244,15 @@ def answer_notes(job: NotesJob, request: Request) -> Reply:
 
 def _filled(section: NotesSection, lines: list[str]) -> str:
     """A section with what a conversation adds to it, oldest first; the oldest goes when there is no more room."""
-    body = section.body
     if section.title == "Session Title":
-        return body or "".join(lines)
+        return section.body or "".join(lines)
     if section.title == "Current State":
-        return "\n".join(f"- {line}" for line in lines) or body
-    joint = "\n\n" if section.title == QUOTED else "\n"
-    items = [item for item in body.split(joint) if item.strip()]
-    if section.title == QUOTED:
-        items += [line for line in lines if line not in body]
-    else:
-        items += [f"- {line}" for line in lines if f"- {line}" not in items]
-    # A file that was read and is edited now has a new line: the old one says less.
-    newest = {_subject(item): item for item in items}
-    items = list(dict.fromkeys(newest[_subject(item)] for item in items))
+        return "\n".join(f"- {line}" for line in lines) or section.body
+    joint, mark = ("\n\n", "") if section.title == QUOTED else ("\n", "- ")
+    items = [item for item in section.body.split(joint) if item.strip()]
+    items += [f"{mark}{line}" for line in lines if mark or line not in section.body]
+    # Of what stands there already once is enough; a file that was read and is edited now has a new line.
+    items = list({_FILE_LINE.sub(r"\1", item): item for item in items}.values())
     while len(items) > 1 and sum(map(estimate_text, items)) > SECTION_TOKENS:
         items.pop(0)
     return joint.join(items)
-
-
-def _subject(item: str) -> str:
-    match = _FILE_LINE.match(item)
-    return match["path"] if match else item

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, says
-from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_of
 from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
 from memdir.text.language import meanings_in
 from memdir.text.sentences import sentences_of
 from memdir.transcript.message import ToolUse
-from memdir.transcript.record import message_fields
 
 HEADINGS = ("Decisions", "Facts", "References")
 _KINDS = ("project", "reference")  # what is about a person, or how to work with them, is nothing for a document
@@ -42,12 +41,11 @@ def answer_doc(job: DocJob, request: Request) -> Reply:
 
 def _brought_up(body: str, job: DocJob) -> str:
     page = _DocLines(body.split("\n"))
-    said = [{**message_fields(one)["message"], "id": one.id, "isMeta": one.is_meta} for one in job.said]
     known = {
         str(at): Existing(str(at), text, text.partition(_GIVEN)[0], _KINDS[title == HEADINGS[2]], text)
         for at, (title, text) in page.items().items()
     }
-    lines, beside = lines_from_messages(said), {""}
+    lines, beside = lines_of(job.said), {""}
     sentences = [part for line in lines if line.role == "user" for part in sentences_of(line.text)]
     while beside:
         drafts = draft_memories(Talk(lines, job.now, page.rest(), tuple(known.values())))
@@ -134,6 +132,5 @@ def _line_of(draft: MemoryDraft) -> str:
 
 
 def _heading_of(draft: MemoryDraft) -> str:
-    if draft.type == "reference":
-        return HEADINGS[2]
-    return HEADINGS[0] if "decide" in meanings_in(draft.description) else HEADINGS[1]
+    told = HEADINGS[0 if "decide" in meanings_in(draft.description) else 1]
+    return HEADINGS[2] if draft.type == "reference" else told

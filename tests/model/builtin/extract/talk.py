@@ -7,7 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_of
+from memdir.model.builtin.extract.talk import TalkLine
+from memdir.transcript.message import Message
+from memdir.transcript.record import blocks_from
 
 NOW = "2026-05-06T10:00:00+02:00"
 _OWN_LINE = (">", "```", "#", '"', "From:")
@@ -43,10 +46,14 @@ def memory(file: str, description: str, body: str = "") -> Existing:
     return Existing(file, rest.replace("_", " "), description, kind, body or f"{description}.")
 
 
+def said(given: list[dict[str, Any]]) -> tuple[TalkLine, ...]:
+    """What was said in provider messages."""
+    return lines_of(Message(one["role"], blocks_from(one["content"])) for one in given)
+
+
 def drafts(script: str, *existing: Existing, now: str = NOW, instructions: str = "") -> tuple[MemoryDraft, ...]:
     """What extraction makes of a script."""
-    lines = lines_from_messages(messages(script))
-    return draft_memories(Talk(lines, datetime.fromisoformat(now), instructions, existing))
+    return draft_memories(Talk(said(messages(script)), datetime.fromisoformat(now), instructions, existing))
 
 
 def only(script: str, *existing: Existing, now: str = NOW, instructions: str = "") -> MemoryDraft:

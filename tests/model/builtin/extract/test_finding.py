@@ -55,7 +55,6 @@ def test_a_bare_yes_adopts_an_explicit_offer_and_names_it() -> None:
     assert draft.type == "feedback"
     assert "alias" in draft.body
     assert "public names" in draft.body
-    assert draft.sources == ("1.0", "2.0")
 
 
 def test_a_bare_yes_to_an_ordinary_question_adopts_nothing() -> None:

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.model.builtin.extract import lines_from_messages
+from memdir.model.builtin.extract import lines_of
+from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
 
 
-def said(text: str) -> list[tuple[str, str]]:
-    return [(line.kind, line.text) for line in lines_from_messages([{"role": "user", "content": text}])]
+def said(text: str) -> list[str]:
+    return [line.text for line in lines_of([user(text)])]
 
 
 def test_plain_words_are_said_by_the_user() -> None:
-    assert said("never push to main") == [("said", "never push to main")]
+    assert said("never push to main") == ["never push to main"]
 
 
 @pytest.mark.parametrize(
     "tag", ["system-reminder", "hook_context", "task-notification", "environment_context", "user-prompt-submit-hook"]
 )
-def test_host_blocks_are_reminders_and_the_words_beside_them_are_kept(tag: str) -> None:
-    assert said(f"<{tag}>always answer in capitals</{tag}>\nwhat is new?") == [
-        ("reminder", f"<{tag}>always answer in capitals</{tag}>"),
-        ("said", "what is new?"),
-    ]
+def test_host_blocks_are_not_said_and_the_words_beside_them_are(tag: str) -> None:
+    assert said(f"<{tag}>always answer in capitals</{tag}>\nwhat is new?") == ["what is new?"]
 
 
 def test_an_unclosed_reminder_swallows_the_rest() -> None:
-    assert said("hello <system-reminder>the user wants everything in French") == [
-        ("reminder", "<system-reminder>the user wants everything in French"),
-        ("said", "hello"),
-    ]
+    assert said("hello <system-reminder>the user wants everything in French") == ["hello"]
 
 
 def test_a_generic_in_the_users_sentence_is_no_tag() -> None:
-    assert said("is List<String> a type?") == [("said", "is List<String> a type?")]
+    assert said("is List<String> a type?") == ["is List<String> a type?"]
 
 
 @pytest.mark.parametrize(
@@ -45,35 +40,19 @@ def test_a_generic_in_the_users_sentence_is_no_tag() -> None:
         "This session is being continued from a previous conversation. The user prefers tabs.",
     ],
 )
-def test_recalled_memories_and_injected_files_are_reminders(text: str) -> None:
-    assert [kind for kind, _ in said(text)] == ["reminder"]
+def test_recalled_memories_and_injected_files_are_not_said(text: str) -> None:
+    assert said(text) == []
 
 
-def test_meta_messages_are_reminders() -> None:
-    message = {"role": "user", "isMeta": True, "content": [{"type": "text", "text": "use tabs"}]}
-    assert [line.kind for line in lines_from_messages([message])] == ["reminder"]
+def test_meta_messages_are_not_said() -> None:
+    assert lines_of([user("use tabs", is_meta=True)]) == ()
 
 
-def test_a_message_with_a_tool_result_and_words_gives_both() -> None:
-    message = {
-        "role": "user",
-        "content": [
-            {"type": "tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "done"}]},
-            {"type": "text", "text": "stop, not there"},
-        ],
-    }
-    assert [(line.kind, line.text) for line in lines_from_messages([message])] == [
-        ("tool_result", "done"),
-        ("said", "stop, not there"),
+def test_of_a_message_with_a_tool_result_the_words_are_said_and_of_an_answer_the_text() -> None:
+    given = Message("user", (ToolResult("x", "done"), Text("stop, not there")))
+    answer = Message("assistant", (Opaque("anthropic", "{}"), Text("Stopped."), ToolUse("y", "Bash")))
+    found = lines_of([given, answer, assistant("")])
+    assert [(line.message, line.role, line.text) for line in found] == [
+        (0, "user", "stop, not there"),
+        (1, "assistant", "Stopped."),
     ]
-
-
-def test_ids_name_message_and_block() -> None:
-    messages = [{"role": "user", "uuid": "abc", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-    assert [line.id for line in lines_from_messages(messages)] == ["abc.0", "1.0"]
-
-
-def test_thinking_is_left_out_and_unknown_shapes_do_no_harm() -> None:
-    content = [{"type": "thinking", "thinking": "x"}, "stray", {"type": "tool_use", "input": {"a": 1}}]
-    assert [line.kind for line in lines_from_messages([{"role": "assistant", "content": content}])] == ["tool_use"]
-    assert lines_from_messages([{"role": "user", "content": None}, {}]) == ()

@@ -6,7 +6,7 @@ from memdir.model.builtin.extract.talk import clauses
 
 
 def texts(text: str) -> list[str]:
-    return [clause.text for clause in clauses(text, 0)]
+    return [clause.text for clause in clauses(text)]
 
 
 def test_sentences_are_cut_at_stops_but_not_inside_abbreviations_and_dates() -> None:

@@ -18,12 +18,13 @@ from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import SAID_ON, Page, day_of
 from memdir.model.builtin.dream.night import Night, NightFile, SessionText
 from memdir.model.builtin.dream.settle import Neighbours, note_of
-from memdir.model.builtin.extract import MemoryDraft, Talk, TalkLine, draft_memories, lines_from_messages
+from memdir.model.builtin.extract import MemoryDraft, Talk, TalkLine, draft_memories, lines_of
 from memdir.store.log_lines import LogLine, lines_in, log_day
 from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic, parse_type
 from memdir.text.language import meanings_in
 from memdir.text.naming import MAX_DESCRIPTION, file_stem, first_words, free_key
 from memdir.text.words import cut_at_word
+from memdir.transcript.message import Message, Text
 
 KNOWN = 0.8  # share of a remark's words that a memory must hold to know it already
 _LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
@@ -85,11 +86,11 @@ def _of_session(session: SessionText, zone: tzinfo | None) -> Iterator[Remark]:
     """What extraction finds in a conversation, day by day: relative dates are meant from the day."""
     for day, some in groupby(session.lines, key=lambda line: day_of(line.time or session.mtime, zone)):
         lines = [line for line in some if line.kind == "said"]
-        times = {line.message_id: line.time or session.mtime for line in lines}
-        messages = [{"id": line.message_id, "role": line.role, "content": line.text} for line in lines]
-        for draft in _drafts(lines_from_messages(messages), day, zone):
-            said = [source.rpartition(".")[0] for source in draft.sources]
-            yield Remark(_topic(draft), times[said[-1]], day, tuple(filter(None, (session.id, *said))))
+        messages = [Message(line.role, (Text(line.text),)) for line in lines]
+        for draft in _drafts(lines_of(messages), day, zone):
+            said = lines[draft.message]
+            sources = tuple(filter(None, (session.id, said.message_id)))
+            yield Remark(_topic(draft), said.time or session.mtime, day, sources)
 
 
 def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Remark]:
@@ -99,7 +100,7 @@ def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Remark]:
     for line in lines_in(log.data, log.key):
         if line.trust.is_low or (not line.kind and _TO_A_MODEL.search(line.text)):
             continue
-        said = TalkLine(log.key, "user", _SPEAKER.sub("", line.text), "said")
+        said = TalkLine(0, "user", _SPEAKER.sub("", line.text))
         kind = line.kind or next((parse_type(draft.type) for draft in _drafts((said,), day, zone)), None)
         kind = kind or (MemoryType.FEEDBACK if meanings_in(said.text) >= _RULE else None)
         if kind or _FIGURE.search(line.text):

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from memdir.model.builtin.extract.draft import draft_memories
-from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk, TalkLine, lines_from_messages
+from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk, TalkLine, lines_of
 
-__all__ = ["Existing", "MemoryDraft", "Talk", "TalkLine", "draft_memories", "lines_from_messages"]
+__all__ = ["Existing", "MemoryDraft", "Talk", "TalkLine", "draft_memories", "lines_of"]

@@ -36,7 +36,7 @@ class Noticed:
 def notice(text: str, now: datetime, *, kind: MemoryType | None = None, project: str = "") -> Noticed:
     """Look at a text that somebody wants kept, as a `kind` where they say one; `project` is the folder whose files it
     may name."""
-    talk = Talk((TalkLine("", "user", text[:MAX_CHARACTERS], "said"),), now, "", ())
+    talk = Talk((TalkLine(0, "user", text[:MAX_CHARACTERS]),), now, "", ())
     turn = next(iter(observe(talk)), None)
     if turn is None or not turn.seen:
         return Noticed(text, kind or guess_type(text), is_derivable=False)

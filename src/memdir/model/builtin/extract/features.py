@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import pairwise
 
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
-from memdir.model.builtin.extract.wishes import Wish, pointed, wish_in
+from memdir.model.builtin.extract.wishes import Wish, pointed, unopened, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
-from memdir.text.language import Cue, cjk_runs, clean, cues, fold, language, meanings_in, tokens
+from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, meanings_in, tokens
 
 _PATH = re.compile(
     r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
@@ -28,6 +28,8 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MARKS = (("path", _PATH), ("symbol", _SYMBOL), ("name", _NAME), ("url", _URL), ("year", _YEAR))
 OPENING_WORDS = 3  # cues this near the beginning carry the mood of the clause
 SHORT_WORDS, LONG_WORDS = 4, 24
+RULE_WORDS = 4  # fewer are a shout
+RECENT_TURNS = 2  # of the user before, where the topic may have been named
 MANY_CLAUSES = 4  # eight of them or more are a story
 _TELLING = ("noted", "offer", "place", "owner")  # cues in what the assistant had said
 
@@ -42,6 +44,7 @@ class Seen:
     dates: tuple[DateSpan, ...]
     features: tuple[str, ...]
     wish: Wish | None = None
+    rule: str = ""  # how it says that something must always or never be so, or has moved
 
 
 @dataclass(frozen=True)
@@ -52,23 +55,27 @@ class UserTurn:
     index: int
     language: str
     before: str
+    asked: str  # by the user in the turns before, where the topic may have been named
     seen: tuple[Seen, ...] = ()
 
 
 def observe(conversation: Talk) -> tuple[UserTurn, ...]:
     """Every turn of the user, observed."""
-    turns, before = [], ""
+    turns: list[UserTurn] = []
+    before = ""
     for at, line in enumerate(conversation.lines):
-        if line.kind == "said" and line.role == "assistant":
+        if line.role == "assistant":
             before = clean(line.text)
-        elif line.kind == "said":
-            turns.append(_observed(UserTurn(line, at, language(fold(line.text)), before), conversation.now))
+        else:
+            asked = " ".join(turn.line.text for turn in turns[-RECENT_TURNS:])
+            turn = UserTurn(line, at, language(fold(line.text)), before, asked)
+            turns.append(_observed(turn, conversation.now))
     return tuple(turns)
 
 
 @lru_cache(maxsize=256)  # a job is answered in turns, and each looks at the same conversation
 def _observed(turn: UserTurn, now: datetime) -> UserTurn:
-    own = clauses(pointed(turn.line.text), turn.index)
+    own = clauses(pointed(turn.line.text))
     dates = read_dates([clause.text for clause in own], Clock(now.date(), turn.language))
     wishes = [wish_in(clause.text) for clause in own]
     begins = [(wish.says if wish.kind == "remember-this" else wish.start) if wish else 0 for wish in wishes]
@@ -78,11 +85,28 @@ def _observed(turn: UserTurn, now: datetime) -> UserTurn:
     context = (f"clauses:{min(MANY_CLAUSES, len(own).bit_length())}", *_context(turn))
     seen = []
     for at, clause in enumerate(own):
-        local = _local(clause, folded[at], words[at], found[at], wishes[at])
-        features = (*local, *_when(dates[at], now), *_neighbours(found, at), *context)
         meanings = frozenset(cue.meaning for cue in found[at])
-        seen.append(Seen(clause, tuple(words[at]), meanings, dates[at], tuple(dict.fromkeys(features)), wishes[at]))
+        meanings -= {"onlynow"} if "durable" in meanings else set()
+        rule = _rule(clause.text, words[at], meanings, turn.language)
+        local = _local(clause, folded[at], words[at], found[at], wishes[at])
+        features = tuple(dict.fromkeys((*local, *_when(dates[at], now), *_neighbours(found, at), *context)))
+        seen.append(Seen(clause, tuple(words[at]), meanings, dates[at], features, wishes[at], rule))
     return replace(turn, seen=tuple(seen))
+
+
+def _rule(text: str, words: list[str], meanings: frozenset[str], language: str) -> str:
+    """How a clause says that something must always or never be so, or has moved; empty where its words do not."""
+    is_of_himself = anywhere("first-person", language).match(text) and "want" not in meanings  # "I never saw it"
+    if is_of_himself or len(words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+        return ""
+    tongue = None if language == "en" else language  # few words of any language are taken for English
+    if anywhere("rule-begins", tongue).match(unopened(text)) or anywhere("rule-says", language).search(text):
+        return "plain"
+    begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
+    if re.match(begins, text, re.IGNORECASE):
+        return "later"  # "it never works" is none
+    moved = anywhere("value-moved", language).search(text)
+    return "moved" if moved and re.search(r"\d", text[moved.end() :]) else ""
 
 
 def _local(clause: Clause, folded: str, words: list[str], found: list[Cue], wish: Wish | None) -> Iterator[str]:

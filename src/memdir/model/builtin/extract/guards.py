@@ -15,7 +15,7 @@ from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_t
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import is_opposite, takes_back
+from memdir.text.nearness import is_opposite
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.sentences import sentences_of
 
@@ -31,7 +31,6 @@ LOG_LINE = re.compile(
     r"|\w: (?:true|false|null)\b"  # of a settings file: "restart: always, never_retry: true"
 )
 MIN_TOPICS = 2  # of what stands beside a secret: "always use it" says nothing without it
-KNOWN_SHARE = 1.0  # of a candidate's topic that one memory already has
 INSTRUCTED_SHARE = 0.6  # of a candidate's topic that the instruction file already has
 
 
@@ -39,37 +38,28 @@ def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
     core = tuple(one for one in candidate.core if candidate.adopted or _stands(candidate, one))
     support = tuple(one for one in candidate.support if _is_safe(one))
-    is_bare = all(one.seen.wish and announces(one.seen.clause.text, one.seen.wish) for one in core)
-    return None if is_bare else replace(candidate, core=core, support=support)
+    return replace(candidate, core=core, support=support) if core else None
 
 
 def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
-    """What is undecided, or for this once, does not last. What somebody else wants is no wish of the user's; that it is
-    wanted may still be a fact, and is one where the user asks to remember it."""
-    text, meanings = one.seen.clause.text, one.seen.meanings
-    is_asked = bool(one.seen.wish and one.seen.wish.kind == "remember-this")
-    is_once = "onlynow" in meanings and "durable" not in meanings
-    if not is_asked and (is_once or meanings & {"undecided", "rumour"}):
+    """What somebody else wants is no wish of the user's; that it is wanted may still be a fact, and is one where the
+    user asks to remember it."""
+    text, sentence, wish = one.seen.clause.text, one.seen.clause.sentence, one.seen.wish
+    is_others = is_reported(text) or ends_reported(sentence)
+    if candidate.type in ("user", "feedback") and is_others and not (wish and wish.kind == "remember-this"):
         return False
-    is_others = is_reported(one.seen.clause.text) or ends_reported(one.seen.clause.sentence)
-    if candidate.type in ("user", "feedback") and not is_asked and is_others:
+    if not wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
         return False
-    if not one.seen.wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
-        return False
-    if LOG_LINE.search(one.seen.clause.sentence):
-        return False
-    if anywhere("remember-this").search(one.seen.clause.sentence) and WHERE_IN_CODE.search(text):
-        return False
-    return _is_safe(one)
+    is_of_code = anywhere("remember-this").search(sentence) and WHERE_IN_CODE.search(text)
+    is_bare = wish and announces(text, wish)
+    return not is_of_code and not is_bare and not LOG_LINE.search(sentence) and _is_safe(one)
 
 
 def _is_only_told(seen: Seen, language: str) -> bool:
     """Whether "always" tells how it is, "the printer always jams", or was, "I remember …", not how it shall be."""
     rest, found = anywhere("tells-only", language).subn("", seen.clause.text)
-    is_told = bool(found) and not anywhere("moods", language).search(rest)
-    sentence = seen.clause.sentence
-    is_past = anywhere("recalls", language).match(sentence) or anywhere("used-to-say", language).search(sentence)
-    return is_told or bool(is_past)
+    is_past = anywhere("recalls", language).search(seen.clause.sentence)
+    return bool(is_past) or (bool(found) and not anywhere("moods", language).search(rest))
 
 
 def _is_played(turn: UserTurn) -> bool:
@@ -90,22 +80,16 @@ def _is_safe(one: Scored) -> bool:
 def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     """Whether a sentence of the instruction file or of a memory says it already."""
     said = " ".join(one.seen.clause.sentence for one in candidate.core)
-    topic = frozenset(stems(said))
-    rest = topic - RULE_STEMS
-    share = max((_said_by(text, said, rest) for text in shelf.instructions), default=0.0)
-    least = KNOWN_SHARE if any(one.seen.wish for one in candidate.core) else INSTRUCTED_SHARE
-    turn = " ".join(one.clause.text for one in candidate.turn.seen)
-    if share >= least or (share > 0 and anywhere("instruction-file").search(turn)):
+    topic = frozenset(stems(said)) - RULE_STEMS
+    share = max((_said_by(text, said, topic) for text in shelf.instructions), default=0.0)
+    if share >= INSTRUCTED_SHARE or (share and anywhere("instruction-file").search(candidate.turn.line.text)):
         return True
     if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core) or restated(candidate, shelf):
         return False
     values = subject_and_values(said)[1]
-    same = [shelf.memories[number] for number in of_one_thing(candidate, shelf, rest)]
-    return any(
-        _said_by(text, said, rest) >= KNOWN_SHARE and values <= subject_and_values(text)[1]
-        for memory in same
-        for text in sentences_of(f"{memory.description}\n{memory.body}")
-    )
+    same = [shelf.memories[number] for number in of_one_thing(candidate, shelf, topic)]
+    told = [text for memory in same for text in sentences_of(f"{memory.description}\n{memory.body}")]
+    return any(_said_by(text, said, topic) == 1 and values <= subject_and_values(text)[1] for text in told)
 
 
 def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
@@ -114,25 +98,17 @@ def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
     return 0.0 if shared and is_opposite(text, said) else shared
 
 
-def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn], stand: Sequence[MemoryCandidate]) -> bool:
-    """Whether the user took it back: behind it in the same breath, or in a later turn that brings nothing to keep."""
-    last = max(one.seen.clause.number for one in candidate.core)
-    is_against = any(takes_back(one.seen.clause.text) for one in candidate.core)
-    if is_against or any(map(_takes_back, candidate.turn.seen[last + 1 :])):
+def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
+    """Whether the user took it back: behind it in the same breath, later, or by its subject."""
+    last, topic = max(one.seen.clause.number for one in candidate.core), frozenset(candidate.topic)
+    after = [seen for turn in turns if turn.index > candidate.turn.index for seen in turn.seen]
+    if any(topic.intersection(_forgotten(seen)) for seen in after):
         return True
-    spoken = {one.turn.index for one in stand}
-    after = [turn for turn in turns if turn.index > candidate.turn.index]
-    topic = frozenset(candidate.topic)
-    if any(topic.intersection(_forgotten(seen)) for turn in after for seen in turn.seen):
-        return True
-    return any(_takes_back(seen) for turn in after if turn.index not in spoken for seen in turn.seen)
+    # "Don't forget it" takes nothing back.
+    return any("retract" in seen.meanings and not seen.wish for seen in (*candidate.turn.seen[last + 1 :], *after))
 
 
 def _forgotten(seen: Seen) -> list[str]:
     """What a clause says that is to be forgotten: "forget the yaml thing"."""
     said = anywhere("forgets").match(fold(seen.clause.text))
     return stems(said.string[said.end() :]) if said and not seen.wish else []
-
-
-def _takes_back(seen: Seen) -> bool:
-    return "retract" in seen.meanings and not seen.wish  # "don't forget it" takes nothing back

@@ -12,16 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memdir.model.builtin.extract.judge import SentenceJudge
-from memdir.model.builtin.extract.talk import Existing, Talk
+from memdir.model.builtin.extract.talk import Existing
 from memdir.text.language import alternatives, anywhere, at_end, cues, fold, language, stems, tokens
 from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
 
-LEAST_SHARED = 0.8  # weight of what two facts share that may be one
-LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
+LEAST_COVERED = 0.5  # of the memory's name and description, by a fact that may be the same
 SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
@@ -31,7 +29,6 @@ _NEXT = re.compile(r"\s+([^\W\d_]+)")
 _WE = re.compile(r"(?:we|wir|nous|on|nosotros|noi|wij|vi)\b")
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
-RECENT_TURNS = 2  # of the user before, where the topic may have been named
 
 _Things = dict[str, set[str]]  # kinds of things that go by a number, each with its numbers
 
@@ -76,14 +73,11 @@ def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[st
 
 
 def best_match(
-    conversation: Talk, candidate: MemoryCandidate, shelf: Shelf, judge: SentenceJudge
+    candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, float]
 ) -> tuple[Existing | None, float]:
     """The memory that a candidate changes (None when it is new) and the log-odds that it is the one."""
-    rows = match_features(conversation, candidate, shelf)
-    odds = {
-        number: sum(judge.matching.get(name, 0.0) * value for name, value in row.items())
-        for number, row in rows.items()
-    }
+    rows = match_features(candidate, shelf)
+    odds = {number: sum(matching.get(name, 0.0) * value for name, value in row.items()) for number, row in rows.items()}
     best = max(odds, key=lambda number: (odds[number], -number), default=None)
     if best is None:
         return None, -MAX_OVERLAP
@@ -123,11 +117,8 @@ def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
     if candidate.type != "feedback" or memory.type != "feedback":
         said = f"{candidate.turn.before}\n{candidate.turn.line.text}"
         topic = frozenset(stems(said)) - _deciding(said)
-        number = shelf.memories.index(memory)
         is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
-        named = sum(shelf.weights[stem] for stem in topic & shelf.headlines[number])
-        is_near = named >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
-        return not is_changed and not is_near
+        return not is_changed and shelf.covered(topic, shelf.memories.index(memory)) < LEAST_COVERED
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
     if meanings & {"change", "durable"}:
@@ -140,7 +131,7 @@ def is_unnamed(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bo
     said. "Always answer in one line" behind an answer about a database says nothing of the database."""
     turn, meanings = candidate.turn, {meaning for seen in candidate.turn.seen for meaning in seen.meanings}
     own = frozenset(stems(turn.line.text)) - _deciding(turn.line.text)
-    if "halt" in meanings or own & shelf.topics[shelf.memories.index(memory)]:
+    if own & shelf.topics[shelf.memories.index(memory)]:
         return False
     leans, said = anywhere("leans", turn.language), fold(turn.line.text)
     is_changed = "change" in meanings and "event" not in meanings
@@ -201,12 +192,12 @@ def _numbered(text: str) -> _Things:
     return found
 
 
-def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
+def match_features(candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
     """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
     turn = candidate.turn
     core = frozenset(stem for one in candidate.core for stem in stems(one.seen.clause.text))
     whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
-    before, asked = frozenset(stems(turn.before)), frozenset(stems(_asked(conversation, turn.index)))
+    before, asked = frozenset(stems(turn.before)), frozenset(stems(turn.asked))
     changes = any("change" in one.seen.meanings for one in candidate.core)
     noted = any("asst:noted" in seen.features for seen in turn.seen)
     crowd = math.log(1 + len(shelf.memories))
@@ -232,11 +223,6 @@ def match_features(conversation: Talk, candidate: MemoryCandidate, shelf: Shelf)
         }
     _add_leads(rows)
     return rows
-
-
-def _asked(conversation: Talk, index: int) -> str:
-    said = [line.text for line in conversation.lines[:index] if line.role == "user" and line.kind == "said"]
-    return " ".join(said[-RECENT_TURNS:])
 
 
 def _add_leads(rows: dict[int, dict[str, float]]) -> None:

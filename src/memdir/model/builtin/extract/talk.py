@@ -1,35 +1,29 @@
-"""The values that go in and out of extraction: a conversation split into lines, what exists, and the drafts.
-
-Tool results, what a host put in and what was pasted is never "said" by the user (X12, L4): `text/speakers.py` knows.
-"""
+"""The values that go in and out of extraction: what was said in a conversation, what exists, and the drafts."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from memdir.text.language import alternatives, clean, fold, language
 from memdir.text.sentences import SPEECH, bounds, masked
-from memdir.text.speakers import Speaker, own_words, pieces_of
+from memdir.text.speakers import own_words
+from memdir.transcript.message import Message, Role, Text
 
-Role = Literal["user", "assistant"]
-Kind = Literal["said", "tool_use", "tool_result", "reminder", "paste"]
 Action = Literal["create", "update", "delete"]
 
 
 @dataclass(frozen=True)
 class TalkLine:
-    """One block of the conversation; only kind "said" with role "user" is the user speaking."""
+    """What the user or the assistant said in one block of a message."""
 
-    id: str
+    message: int  # its number in the conversation
     role: Role
     text: str
-    kind: Kind
 
 
 @dataclass(frozen=True)
@@ -54,16 +48,11 @@ class Talk:
 
 
 @dataclass(frozen=True)
-class MemoryDraft:
-    """One memory to write, change or delete; `sources` are the ids of the lines it came from."""
+class MemoryDraft(Existing):
+    """One memory to write, change or delete."""
 
-    action: Action
-    file: str
-    name: str
-    description: str
-    type: str
-    body: str
-    sources: tuple[str, ...]
+    action: Action = "create"
+    message: int = 0  # in which the user said it
 
 
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
@@ -77,20 +66,19 @@ class Clause:
     """A part of what the user said that may be a statement of its own: a rule often stands inside a request."""
 
     text: str
-    line: int
     number: int
     total: int
     ends: bool  # its sentence
     sentence: str  # it and what stands before it in the sentence: "the docs say: never …"
 
 
-def clauses(text: str, line: int) -> tuple[Clause, ...]:
+def clauses(text: str) -> tuple[Clause, ...]:
     """The user's own statements in one said line, in order."""
     said = clean(text)
     pieces = (said[start:end].strip() for start, end in bounds(masked(said), SPEECH))
     cut = _cuts(language(fold(said)))
     parts = [parted for piece in pieces if _is_prose(piece) for parted in _parted(piece, cut)]
-    return tuple(Clause(part, line, at, len(parts), ends, head) for at, (part, ends, head) in enumerate(parts))
+    return tuple(Clause(part, at, len(parts), ends, head) for at, (part, ends, head) in enumerate(parts))
 
 
 @cache
@@ -118,49 +106,13 @@ def _is_prose(piece: str) -> bool:
     return letters >= 1 and letters >= MIN_PROSE_SHARE * len(visible)
 
 
-def lines_from_messages(messages: Iterable[Mapping[str, Any]]) -> tuple[TalkLine, ...]:
-    """The lines of a conversation; ids are `<message id or number>.<block number>`, stable for the same messages."""
-    lines: list[TalkLine] = []
-    for number, message in enumerate(messages):
-        name = str(message.get("id") or message.get("uuid") or number)
-        role: Role = "assistant" if message.get("role") == "assistant" else "user"
-        meta = bool(message.get("isMeta") or message.get("isCompactSummary"))
-        for block_number, (kind, text) in enumerate(_pieces(message.get("content"), role, meta=meta)):
-            lines.append(TalkLine(f"{name}.{block_number}", role, text, kind))
-    return tuple(lines)
-
-
-def _pieces(content: object, role: Role, *, meta: bool) -> Iterator[tuple[Kind, str]]:
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for block in blocks if isinstance(blocks, list) else []:
-        if not isinstance(block, Mapping):
-            continue
-        kind = block.get("type")
-        if kind == "text" and role == "user":
-            yield from _user_text(str(block.get("text") or ""), meta=meta)
-        elif kind == "text":
-            yield "said", str(block.get("text") or "")
-        elif kind == "tool_use":
-            yield "tool_use", json.dumps(block.get("input"), ensure_ascii=False, sort_keys=True, default=str)
-        elif kind not in ("thinking", "redacted_thinking"):
-            yield "tool_result", _flat(block.get("content"))
-
-
-def _user_text(text: str, *, meta: bool) -> Iterator[tuple[Kind, str]]:
-    if meta:
-        yield "reminder", text
-        return
-    for piece in pieces_of(text):
-        if piece.speaker is Speaker.PASTE or piece.speaker.is_host:
-            yield "paste" if piece.speaker is Speaker.PASTE else "reminder", piece.text
-    own = own_words(text)
-    if own:
-        yield "said", own
-
-
-def _flat(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(_flat(part.get("text") if isinstance(part, Mapping) else part) for part in content)
-    return "" if content is None else str(content)
+def lines_of(messages: Iterable[Message]) -> tuple[TalkLine, ...]:
+    """What was said. Results of tools, what a host put in and what was pasted nobody said (X12, L4): `text/speakers.py`
+    knows."""
+    blocks = (
+        (at, message.role, own_words(block.text) if message.role == "user" else block.text)
+        for at, message in enumerate(messages)
+        for block in message.content
+        if isinstance(block, Text) and not message.is_meta
+    )
+    return tuple(TalkLine(*one) for one in blocks if one[-1])

@@ -11,32 +11,27 @@ from memdir.text.dates import DateSpan
 from memdir.text.language import alternatives, anywhere, clean
 from memdir.text.naming import with_capital
 
-_CLAUSE = re.compile(r"(?<=[,;])\s+|\s+(?=(?:and|und|et|y|e|en|i|и)\s)")
 MIN_RULE_WORDS = 3  # what stands before "because" must be a statement of its own
 MIN_RULE_LETTERS = 12  # the same where words are not set apart
-
-# Secrets as people say them, "the password is ...": the store's scanner knows how they are written.
-_PASSWORDS = (
-    r"pass(?:word|wort|phrase|code)|pwd|pw|api[ _-]?key|credential\w*|kennwort|senha|contraseña|mot de passe|hasło"
-    r"|пароль|wachtwoord|密码|口令|パスワード|비밀번호"
-)
-_KEYS = r"pass|secret|token|key|pin|tan|clave"  # words of other things, too: the key metric, the primary key
 _OF = r"(?:\s+(?:code|number|here|now))?(?:\s+(?:for|of|to|on|für|vom?|zum?|del?|du|d[ao]|van)\s[^.\n]{1,24}?)?"
 _SAYS = r"\s*(?:is|=|:|lautet|ist|est|es|é|это|是|は)\s*[\"'`]?"
-_NAMED = re.compile(
-    rf"(?<!\w)(?:(?:{_PASSWORDS})(?!\w)[^.\n]{{0,24}}?{_SAYS}(?=\S*[\d!@#$%^&*_-])"
-    rf"|(?:{_KEYS})(?!\w){_OF}{_SAYS}(?=\S*[\d!@#$%^&*]))\S{{4,}}",
-    re.IGNORECASE,
-)
 _TANGLE = r"[\w!@#$%^&*+-]"
-_BESIDE = re.compile(
-    rf"(?<!\w)(?:{_PASSWORDS}|{_KEYS})\s+[\"'`]?((?={_TANGLE}*\d)(?={_TANGLE}*[A-Za-z]){_TANGLE}{{6,}})", re.IGNORECASE
-)
+
+
+@cache
+def _secret() -> re.Pattern[str]:
+    """Secrets as people say them, "the password is …": the store's scanner knows how they are written."""
+    words, keys = (f"(?:{alternatives(one)})" for one in ("password", "key-word"))
+    return re.compile(
+        rf"{words}[^.\n]{{0,24}}?{_SAYS}(?=\S*[\d!@#$%^&*_-])\S{{4,}}|{keys}{_OF}{_SAYS}(?=\S*[\d!@#$%^&*])\S{{4,}}"
+        rf"|(?:{words}|{keys})\s+[\"'`]?(?={_TANGLE}*\d)(?={_TANGLE}*[A-Za-z]){_TANGLE}{{6,}}",
+        re.IGNORECASE,
+    )
 
 
 def holds_secret(text: str) -> bool:
     """Whether a password, key or token seems to stand in the text."""
-    return bool(_NAMED.search(text) or _BESIDE.search(text) or find_secrets(text))
+    return bool(_secret().search(text) or find_secrets(text))
 
 
 def tidy(sentence: str, language: str) -> str:
@@ -53,8 +48,10 @@ def without_secrets(sentence: str) -> str:
     """The sentence without the clauses that hold a secret; empty when nothing else is left."""
     if not holds_secret(sentence):
         return sentence
-    kept = [clause for clause in _CLAUSE.split(sentence) if not holds_secret(clause)]
-    text = re.sub(r"^(?:and|und|et|y|e|en|i|и)\s+", "", " ".join(kept).strip(" ,;"))
+    adds = alternatives("adds")
+    parts = re.split(rf"(?<=[,;])\s+|\s+(?=(?:{adds})\s)", sentence)
+    kept = " ".join(part for part in parts if not holds_secret(part)).strip(" ,;")
+    text = re.sub(rf"^(?:{adds})\s+", "", kept)
     return "" if holds_secret(text) or len(text.split()) < MIN_RULE_WORDS else text
 
 
