@@ -127,7 +127,7 @@ def test_links_that_a_repository_brings_are_followed_by_no_command_unasked(proje
     (tmp_path / "elsewhere/secret").write_text("s", encoding="utf-8")
     (project / "sub").mkdir()
     (project / "a.txt").write_text("x", encoding="utf-8")
-    for place in ("link", ".hidden", "sub/deep"):
+    for place in ("link", ".hidden", "sub/deep", "x-y"):
         (project / place).symlink_to(tmp_path / "elsewhere/secret")
     (project / "folder").symlink_to(tmp_path / "elsewhere")
     host, person = made(project)
@@ -136,13 +136,22 @@ def test_links_that_a_repository_brings_are_followed_by_no_command_unasked(proje
     options = (
         "grep -R x .; grep -nRi x; grep --dereference-recursive x .; rg -L x; rg -uL x; rg x --follow; find -L .; "
         "find . -follow; find -H folder; ls -LR; ls -H; du -L; du -aD .; tree -l; diff -r sub .; diff --recursive a b; "
-        "cat a.txt | grep -R x .; /usr/bin/grep -R x"
+        "cat a.txt | grep -R x .; /usr/bin/grep -R x; grep x tree -R .; grep -flink a.txt; grep -nflink a.txt"
     )
-    for at, command in enumerate(f"{patterns}; {braces}; {options}".split("; "), 1):
+    glued = (
+        "cat link|cat; cat link&&true; cat link||true; cat a.txt;cat ./link;true; cat l*|cat; true;grep -R '' .; "
+        "true;rg -L x .; true;find -L .; true;ls -RL .; true;tree -l .; cat a.txt\ncat link\ntrue; ls|&cat link|cat"
+    )
+    quoted = "cat x[k'-'m]y; cat x[\"!\"-]y; cat x[\\!-]y"
+    piped = (
+        "find . -type l | xargs cat; find . | xargs grep x; find . -maxdepth 1|xargs ls; find . -print0 | xargs -0 cat"
+    )
+    asked_about = f"{patterns}; {braces}; {options}; {glued}; {quoted}; {piped}"
+    for at, command in enumerate(asked_about.split("; "), 1):
         assert isinstance(judged(host, "Bash", command=command), Deny), command
         assert len(person.asked) == at, command
     asked = len(person.asked)
-    free = "cat a*; grep -rn x .; grep --recursive x .; find . -name '*.py'; tree -L 2; ls -lR; rg -l x"
+    free = "cat a*; grep -rn x .; grep --recursive x .; find . -name '*.py'; tree -L 2; ls -lR; rg -l x; true;ls -l|cat"
     for command in free.split("; "):
         assert isinstance(judged(host, "Bash", command=command), Allow), command
     assert len(person.asked) == asked

@@ -13,13 +13,13 @@ import glob
 import itertools
 import os
 import re
-import shlex
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import Allow, Deny, ToolContext, change_of, surely_reads
+from memdir.agent.bash.shell_words import Refused, Word, read_commands
 from memdir.disk.atomic import keep_bytes
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
@@ -240,20 +240,26 @@ class Permissions:
         return Permission(call, "Run a command", command, ("once", "session", *always, "no"))
 
     def _stays_inside(self, command: str) -> bool:
-        """Whether no word of a command that only reads names a place outside the project."""
+        """Whether no word of a command that only reads names a place outside the project. What xargs makes of names
+        that another command finds, a link among them, is seen by nobody beforehand."""
         if _ONLY_A_SHELL_READS.search(command):
             return False
         try:
-            words = shlex.split(command)
-        except ValueError:
+            commands = [one.words for one in read_commands(command)]
+        except Refused:
             return False
-        parts = {part for word in words for part in (word, *re.split("[=:]", word))}
-        return not _follows_links(words) and not any(map(self._leads_out, parts))
+        if any(words[0].text == "xargs" or _follows_links(words) for words in commands):
+            return False
+        words = {word for one in commands for word in one}
+        if any(word.is_pattern and re.search(r"['\"\\]", word.raw) for word in words):
+            return False  # what is quoted within a pattern means something else there
+        return not any(self._leads_out(part) for word in words for part in {word.text, *re.split("[=:]", word.text)})
 
     def _leads_out(self, word: str) -> bool:
         """Whether a word, or one that the shell makes of it, may name a place elsewhere: a repository brings links."""
         if word.startswith("-"):  # a path may stand right behind an option's letter
-            return bool(re.search(r"/|\.\.|~", word.partition("=")[0]))
+            values = (os.path.join(self._root, word[at:]) for at in range(2, len(word)))
+            return bool(re.search(r"/|\.\.|~", word.partition("=")[0])) or not self._are_inside(values)
         if word.startswith("~") or re.search(r"\{.*(?:,|\.\.)", word):
             return True
         place = os.path.join(self._root, word)
@@ -261,7 +267,10 @@ class Permissions:
         if re.search(r"[*?\[]", word):
             pattern = os.path.join(glob.escape(self._root), word)
             found += itertools.islice(glob.iglob(pattern, include_hidden=True), MAX_GLOBBED)
-        return len(found) > MAX_GLOBBED or not all(_is_below(one, self._root) for one in found)
+        return len(found) > MAX_GLOBBED or not self._are_inside(found)
+
+    def _are_inside(self, places: Iterable[str]) -> bool:
+        return all(_is_below(one, self._root) for one in places)
 
     async def _asked(self, question: Permission, rule: HeldGuard | None, judged: Allow | Permission) -> Allow | Deny:
         if self.ask is None:
@@ -312,14 +321,10 @@ class Permissions:
         return found[0] if found else None
 
 
-def _follows_links(words: Sequence[str]) -> bool:
+def _follows_links(words: Sequence[Word]) -> bool:
     """Whether a command that looks through folders is told to follow the links in them."""
-    following = "$."  # never
-    for word in words:
-        following = _FOLLOWING.get(os.path.basename(word), following)
-        if re.match(following, word):
-            return True
-    return False
+    following = _FOLLOWING.get(words[0].text, "$.")  # else never
+    return any(re.match(following, word.text) for word in words[1:])
 
 
 def allowed_beforehand(words: Sequence[str]) -> set[str]:
