@@ -146,13 +146,12 @@ class _SpokenOf:
 
     def _means(self, clause: str, old: str) -> bool:
         """Whether the newer page speaks of this clause: of those of the body that name the old value it is nearest, or
-        tells the nearest one in the head of the page."""
+        it stands in the head of the page."""
         if self._is_told and not self._shared(clause):
             return False
         holders = [one for one in self._clauses if _stands(old, one)]
         best = max(holders, key=lambda one: (self._shared(one), -len(_telling(one))), default=clause)
-        near = [len(_telling(clause) & _telling(one)) for one in (best, *holders)]
-        return flat(clause) == flat(best) if clause in holders else near[0] == max(near)
+        return clause not in holders or flat(clause) == flat(best)
 
     def _shared(self, text: str) -> float:
         return sum(self._subject.get(word, 0.0) for word in _telling(text))

@@ -25,7 +25,7 @@ SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is 
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 MAX_HOLDERS = 30  # a word in more memories than this tells no two of them apart
 MAX_NEAR = 6  # memories looked at closely for each one
-MIN_SHARE = 0.1  # of the lighter one's weight: two that share less are about two things
+MIN_SHARE = 0.15  # of the lighter one's weight: two that share less are about two things
 
 
 class Settling:
