@@ -361,6 +361,15 @@ def test_instructions_of_the_project_are_told_beside_the_index(project: Path) ->
     assert "Use tabs." in told and "No abbreviations." in told
 
 
+def test_files_that_import_each_other_are_read_once_each_and_no_more_than_a_few(project: Path) -> None:
+    """H3: 13 KB of a stranger's files must not keep a conversation from its beginning."""
+    names = [f"f{number}.md" for number in range(40)]
+    for name in ("CLAUDE.md", *names):
+        (project / name).write_text(f"I am {name}. " + " ".join(f"@{other}" for other in names), encoding="utf-8")
+    told = open_memory(project).session("one").instructions()
+    assert told.count("Contents of") == told.count("I am ") == 20
+
+
 def test_a_prompt_of_the_host_s_own_is_strict_and_lets_no_value_speak_for_it(tmp_path: Path) -> None:
     """P8, S15."""
     path = tmp_path / "mine.md"

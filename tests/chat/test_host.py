@@ -304,8 +304,10 @@ async def test_a_disk_that_refuses_what_was_said_is_a_failure_that_is_told(
         end = await host.say("Hello again!")
         assert (end.ending, end.text) == ("failed", "") and isinstance(end.failure, DiskError)
         os.rmdir(memory.layout.session(host.session.id))
-    assert [one["kind"] for one in person.heard("failed")] == ["DiskError"]
-    assert len(main_requests(server)) == 1
+        assert len(main_requests(server)) == 1
+        await host.retry()
+        assert "Hello again!" in str(main_requests(server)[-1])
+    assert [(one["kind"], one["can_retry"]) for one in person.heard("failed")] == [("DiskError", True)]
 
 
 # Memory

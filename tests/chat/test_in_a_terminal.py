@@ -610,12 +610,21 @@ def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undo
 
 
 def _mistype(tmux: Tmux) -> None:
+    tmux.wipe()
+    for typed, told in {"/memory ON": "Memory is on", "/memory Off": "Memory is off"}.items():
+        tmux.say(typed)
+        tmux.wait_for(told)
     tmux.say("/nonsense")
     tmux.wait_for("there is no command /nonsense")
     tmux.say("/clera")
     tmux.wait_for("there is no command /clera", "Did you mean /clear?")
     tmux.say("/forget --source")
     tmux.wait_for("what to purge is missing")
+    for typed, told in {"/memory of": "knows no 'of'", "/dream usr": "knows no 'usr'", "/btw": "what to ask"}.items():
+        tmux.say(typed)
+        tmux.wait_for(told)
+    tmux.say("/memory show")
+    tmux.wait_for("which memory is missing")
 
 
 def _list_agents(tmux: Tmux, project: Path) -> None:

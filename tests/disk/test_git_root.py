@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from memdir.disk.git_root import canonical_root, work_tree_root
 
@@ -18,6 +21,18 @@ def test_any_folder_below_leads_to_the_root(repository: Path) -> None:
 def test_outside_git_the_folder_is_its_own_root(tmp_path: Path) -> None:
     assert canonical_root(str(tmp_path)) == str(tmp_path)
     assert work_tree_root(str(tmp_path)) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_a_repository_above_that_is_a_stranger_s_decides_nothing(tmp_path: Path) -> None:
+    """As in a folder where anybody may write; whoever is in a stranger's own folder has chosen it."""
+    mine, theirs = tmp_path / "shared" / "mine", tmp_path / "shared" / "theirs"
+    for folder in (tmp_path / "shared" / ".git", mine, theirs):
+        folder.mkdir(parents=True)
+    for path in (tmp_path / "shared", tmp_path / "shared" / ".git", theirs):
+        os.chown(path, 65534, 65534)
+    assert work_tree_root(str(mine)) is None and canonical_root(str(mine)) == str(mine)
+    assert work_tree_root(str(theirs)) == work_tree_root(str(tmp_path / "shared")) == str(tmp_path / "shared")
 
 
 def test_all_worktrees_share_the_main_repository_s_root(repository: Path, tmp_path: Path, git: Git) -> None:

@@ -113,6 +113,7 @@ class ChatHost:
         self._ask, self._listen = ask, listen
         self._abort, self._aside = Abort(), Abort()  # of the turn; of questions beside it
         self._pieces: list[str] = []  # of the reply that is coming
+        self._unwritten: tuple[str, Sequence[Message]] | None = None  # what was said, until it is on disk
         self._allowed = set(self.options.allow)  # and what the person allows until the chat ends
         self._model: asyncio.Task[Model] | None = None
         self._closing: dict[str, asyncio.Task[None]] = {}  # conversations that were left, while they are learned from
@@ -190,6 +191,7 @@ class ChatHost:
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
         """One turn: what the person says, up to the reply that calls no tool. `about` stands behind their words, for
         the model only."""
+        self._unwritten = (text, about)
         return await self._turn(self._write_down(text, about))
 
     async def _write_down(self, text: str, about: Sequence[Message]) -> str:
@@ -201,10 +203,13 @@ class ChatHost:
             told = self.assembly.day_told(self.conversation.messages)
             for message in (*told, user(text), *about):
                 self.conversation.add(message)
+            self._unwritten = None
         return text
 
     async def retry(self) -> TurnEnd:
-        """Go on from where the conversation stands."""
+        """Go on from where the conversation stands; first with what was said and could not be written down."""
+        if self._unwritten is not None:
+            return await self.say(self._unwritten[0], about=self._unwritten[1])
         return await self._turn(self._asked_last())
 
     async def _asked_last(self) -> str:
@@ -337,7 +342,8 @@ class ChatHost:
 
     def _failed(self, error: MemdirError) -> TurnEnd:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=self.is_waiting)
+        can_retry = self.is_waiting or self._unwritten is not None
+        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=can_retry)
         return TurnEnd("failed", "".join(self._pieces), failure=error)
 
     def _join(self, pending: Prefetch) -> None:

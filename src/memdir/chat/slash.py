@@ -100,9 +100,8 @@ class Slash:
 
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
-        what, _, source = words.replace("=", " ", 1).partition(" ")
-        if what == "--source":
-            await self._purge(source.replace('"', "").split())  # around a name with a blank, as in a shell
+        if words[:9] in ("--source", "--source ", "--source="):  # and no other `=`: an address may hold one
+            await self._purge(words[9:].replace('"', "").split())  # around a name with a blank, as in a shell
             return
         scope, one = await asyncio.to_thread(self._found, words)
         key = await asyncio.to_thread(self._memory.forget, one.key, scope=scope)
@@ -110,6 +109,8 @@ class Slash:
 
     def _found(self, name: str) -> tuple[Literal["project", "user"], Memory]:
         """The memory that a person names: of this project, or else of their own."""
+        if not name:
+            raise MemdirError("which memory is missing", remedy="Name it: /memory lists them, Tab completes")
         try:
             return "project", self._memory.get(name)
         except SeveralFit:
@@ -144,6 +145,7 @@ class Slash:
     async def do_memory(self, words: str) -> None:
         """browse memories: /memory, /memory show|edit NAME, /memory on|off"""
         what, _, name = words.partition(" ")
+        what = what.lower()
         if what in ("on", "off"):
             is_on = await self._host.toggle_memory(is_on=what == "on")
             self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
@@ -154,6 +156,8 @@ class Slash:
                 await self._edit(one, scope, text.removesuffix("\n"))
             else:
                 self._screen.opened(one.path, text)
+        elif what:
+            raise MemdirError(f"/memory knows no {what!r}", remedy="/memory, /memory show|edit NAME, /memory on|off")
         else:
             rows = list[Sequence[str]]()
             for scope in SCOPES:
@@ -180,7 +184,9 @@ class Slash:
 
     async def do_dream(self, words: str) -> None:
         """put memories in order, and ask first; yours for all projects: /dream user"""
-        scope: Literal["project", "user"] = "user" if words.strip() == "user" else "project"
+        if words.lower() not in ("", "project", "user"):
+            raise MemdirError(f"/dream knows no {words!r}", remedy="/dream, or /dream user for yours of all projects")
+        scope: Literal["project", "user"] = "user" if words.lower() == "user" else "project"
         task = DreamTask(0)
         self.dreams.append(task)
         try:
@@ -239,7 +245,9 @@ class Slash:
 
     async def do_btw(self, words: str) -> None:
         """a side question that leaves no trace in the conversation: /btw QUESTION"""
-        answer = await self._chat.turn(self._host.aside(words)) if words else ""
+        if not words:
+            raise MemdirError("what to ask is missing", remedy="/btw QUESTION")
+        answer = await self._chat.turn(self._host.aside(words))
         if answer is not None:
             self._screen.notice("beside the conversation:", style="dim italic")
             self._screen.reply(answer or "(no answer)")

@@ -122,8 +122,10 @@ class ChatTerminal:
         return self.commands.listed() if self._is_ready else ()
 
     def _memory_names(self) -> Sequence[str]:
+        from memdir.chat.slash import SCOPES
+
         with contextlib.suppress(MemdirError):
-            return [header.key for header in self.memory.list()]
+            return [header.key for scope in SCOPES for header in self.memory.list(scope=scope)]
         return ()
 
     # The life of a chat

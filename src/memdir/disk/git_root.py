@@ -14,15 +14,29 @@ _MAX_POINTER_BYTES = 4096  # a `gitdir:` line holds one path
 
 
 def work_tree_root(folder: str) -> str | None:
-    """The nearest folder at or above `folder` that holds `.git`, or None outside git."""
-    current = os.path.realpath(folder)
+    """The nearest folder at or above `folder` that holds `.git`, or None outside git. One above that belongs to neither
+    us nor whoever owns `folder` is none: in a place like /tmp anybody could make it, and so decide what our project is.
+    """
+    start = current = os.path.realpath(folder)
     while True:
-        if os.path.lexists(os.path.join(current, ".git")):
+        path = os.path.join(current, ".git")
+        if os.path.lexists(path) and (current == start or _owner(path) in (_owner(start), _us())):
             return current
         parent = os.path.dirname(current)
         if parent == current:
             return None
         current = parent
+
+
+def _owner(path: str) -> int | None:
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return None
+
+
+def _us() -> int:
+    return os.getuid() if os.name == "posix" else 0
 
 
 def canonical_root(folder: str) -> str:

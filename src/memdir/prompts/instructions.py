@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 
 from memdir.disk.plain_file import read_beginning
@@ -21,6 +20,7 @@ MAX_BYTES = 40_000  # of one file: about 10,000 tokens
 MAX_READ_BYTES = 1 << 20  # of one file where no prompt needs room for it; nobody reads more
 MAX_TOTAL = 100_000  # characters of all files together
 MAX_FILES = 20  # with those that are imported
+MAX_IMPORTS = 100  # that are looked for of one file: those that are not there cost a look each
 MAX_DEPTH = 5  # imports inside imports
 _PROSE = (".md", ".mdc", ".markdown", ".txt", ".rst")
 _IMPORT = re.compile(r"(?<![\w`])@([\w./~-][^\s`]*)")
@@ -33,11 +33,10 @@ def instructions_of(layout: Layout) -> str:
     found: dict[str, str] = {}
     for path in layout.instruction_files:
         if os.path.basename(path) != "GEMINI.md":  # that agent's own
-            for real, text in _with_imports(path, layout.work_tree, frozenset(found), 0):
-                if text not in found.values() and len(found) < MAX_FILES:
-                    found.setdefault(real, text)
+            _take_in(path, layout.work_tree, found, 0)
     told, room = [], MAX_TOTAL
-    for path, text in found.items():
+    first = {text: path for path, text in reversed(found.items())}
+    for path, text in ((path, text) for path, text in found.items() if first[text] == path):
         safe = shown(text)
         if len(safe) > room:
             safe = f"{safe[: max(0, room)]}\n… [cut here; the rest is in {path}]"
@@ -57,10 +56,11 @@ def instruction_texts(layout: Layout) -> dict[str, str]:
     return found
 
 
-def _with_imports(path: str, root: str, known: frozenset[str], depth: int) -> Iterator[tuple[str, str]]:
-    """A file and then those that it imports, by their real paths."""
-    real = "" if "\0" in path else os.path.realpath(path)
-    if real in known or not is_inside(real, root) or not real.lower().endswith(_PROSE) or depth > MAX_DEPTH:
+def _take_in(path: str, root: str, found: dict[str, str], depth: int) -> None:
+    """Put a file and then those that it imports into what was found, by their real paths, each once."""
+    if depth > MAX_DEPTH or len(found) >= MAX_FILES or "\0" in path or (real := os.path.realpath(path)) in found:
+        return
+    if not is_inside(real, root) or not real.lower().endswith(_PROSE):
         return
     try:
         data = read_beginning(real, max_bytes=MAX_BYTES + 1)
@@ -69,7 +69,6 @@ def _with_imports(path: str, root: str, known: frozenset[str], depth: int) -> It
     text = data[:MAX_BYTES].decode("utf-8", "ignore").strip()
     if not text:
         return
-    yield real, text if len(data) <= MAX_BYTES else f"{text}\n… [cut here; the rest is in {real}]"
-    for named in _IMPORT.findall(_CODE.sub("", text)):
-        other = os.path.join(os.path.dirname(real), named.rstrip(".,;:!?)"))
-        yield from _with_imports(other, root, known | {real}, depth + 1)
+    found[real] = text if len(data) <= MAX_BYTES else f"{text}\n… [cut here; the rest is in {real}]"
+    for named in _IMPORT.findall(_CODE.sub("", text))[:MAX_IMPORTS]:
+        _take_in(os.path.join(os.path.dirname(real), named.rstrip(".,;:!?)")), root, found, depth + 1)

@@ -333,6 +333,12 @@ async def test_very_many_are_counted_not_listed(tmp_path: Path) -> None:
     assert lines[-1] == "… 5 more"
 
 
+async def test_a_name_with_a_line_break_names_one_file(tmp_path: Path) -> None:
+    (tmp_path / "a\n").mkdir()
+    (tmp_path / "a\n" / "b.md").touch()
+    assert await glob(tmp_path, "**/*.md") == ["/a␊/b.md"]
+
+
 async def test_grep_leaves_credentials_out_and_glob_only_names_them(tmp_path: Path) -> None:
     for name in ("server.pem", "id_rsa", "prod.env", "notes.txt"):
         (tmp_path / name).write_text("needle\n", encoding="utf-8")

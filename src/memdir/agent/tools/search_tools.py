@@ -64,7 +64,7 @@ class GlobTool:
         if not found and not os.path.isdir(folder):
             return Outcome(f"There is no folder {folder}.", is_error=True)
         found.sort(key=_newest_first)
-        lines = found[:MAX_FOUND] or ["No file fits."]
+        lines = [_one_line(path) for path in found[:MAX_FOUND]] or ["No file fits."]
         if len(found) > MAX_FOUND:
             lines.append(f"… {len(found) - MAX_FOUND} more")
         if not is_whole:
@@ -293,8 +293,13 @@ def _parse(output: bytes) -> Iterator[_Match]:
         at = end + 1
 
 
+def _one_line(text: str) -> str:
+    """A file's name may hold a line break, and would name two files."""
+    return text.replace("\n", "␊")
+
+
 def _told(match: _Match, mode: str) -> str:
     path, text = match
     line = path if mode == "files" else f"{path}:{text}".rstrip("\r")
-    line = line.replace("\n", "␊")
+    line = _one_line(line)
     return line if len(line) <= MAX_LINE_CHARACTERS else line[:MAX_LINE_CHARACTERS] + "…"
