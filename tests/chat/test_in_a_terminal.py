@@ -141,7 +141,7 @@ def test_a_side_question_to_a_provider_that_hangs_is_stopped_by_ctrl_c(chatting:
 
 def test_a_permission_is_asked_with_its_diff_and_answered_by_a_digit(chatting: Chatting) -> None:
     path = chatting.project / "a.py"
-    path.write_text("x = 1\n", encoding="utf-8")
+    path.write_bytes(b"x = 1\r\n")
     change = {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}
     tmux = chatting.will_answer(
         calls(("Read", {"file_path": "a.py"}), ids="r"),

@@ -55,6 +55,19 @@ def test_a_line_of_a_diff_that_wraps_is_no_other_line(capsys: pytest.CaptureFixt
     assert "".join("".join(shown[4:-1]).split()) == "+" + "".join(long.split())
 
 
+@pytest.mark.parametrize("end", "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+def test_no_sign_in_a_line_of_a_diff_makes_another_line(capsys: pytest.CaptureFixture[str], end: str) -> None:
+    Screen().diff(f"--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n old\n+# note{end} harmless = 1{end}")
+    spelled = repr(end)[1:-1]
+    assert lines(capsys)[3:] == [" old", f"+# note{spelled} harmless = 1{spelled}"]
+
+
+def test_a_return_is_spelled_where_not_every_line_ends_with_one() -> None:
+    head = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n"
+    assert Screen.spelled(f"{head} one\r\n-two\r\n+three\r") == f"{head} one\n-two\n+three"
+    assert Screen.spelled(f"{head} one\r\n-two\r\n+two") == f"{head} one\\r\n-two\\r\n+two"
+
+
 def test_a_reply_has_no_holes_and_says_where_a_link_leads(capsys: pytest.CaptureFixture[str], columns: int) -> None:
     screen = Screen()
     for block in ("# Title", "- a\n- b", "```\nx = 1\n\ny = 2\n```", "| a | b |\n|---|---|\n| 1 | 2 |"):

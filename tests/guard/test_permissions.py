@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,7 @@ from memdir.chat.host import ChatHost
 from memdir.guard.permissions import AllowedCommands
 from memdir.transcript import ToolUse
 from tests.chat.hosts import Person, host_of
+from tests.timing import cpu_seconds
 
 Judge = Callable[..., "Allow | Deny"]
 
@@ -356,6 +358,93 @@ def test_a_diff_shows_what_other_signs_than_line_ends_do() -> None:
 def test_a_diff_is_all_of_it_however_long_it_is() -> None:
     told = diff_of("long.txt", None, "".join(f"line {number}\n" for number in range(2_000)).encode())
     assert told.endswith("+line 1999")
+
+
+def test_a_diff_tells_bytes_that_are_no_text_apart() -> None:
+    told = diff_of("latin.py", b"Jos\xe9\nport = 1\n", "Jos\ufffd\nport = 2\n".encode())
+    assert told.endswith("@@ -1,2 +1,2 @@\n-Jos\\xe9\n-port = 1\n+Jos\ufffd\n+port = 2")
+    assert diff_of("a", b"\xe9\n", b"\\xe9\n").endswith("-\\xe9\n+\\xe9"), "nor is their spelling the same"
+
+
+@pytest.mark.parametrize(
+    ("count", "inserted"), [(0, 1), (1, 0), (5, 2), (40, 0), (2_500, 0), (2_500, 3), (3_000, 2_400)]
+)
+def test_a_diff_leads_from_what_was_to_what_will_be(tmp_path: Path, count: int, inserted: int) -> None:
+    old = [f"k{number % 120}\n" for number in range(count)]
+    new = [line.replace("k5", "z5") for line in old]
+    new[count // 2 : count // 2] = [f"new {number}\n" for number in range(inserted)]
+    path = tmp_path / "a"
+    for before, after in ((old, new), (new, old)):
+        texts = ["".join(lines) for lines in (before, after)]
+        path.write_text(texts[0])
+        told = diff_of("a", *(text.encode() for text in texts))
+        assert bool(told) == (before != after)
+        if told:
+            subprocess.run(
+                ["git", "apply", "--unidiff-zero", "-"], cwd=tmp_path, input=f"{told}\n".encode(), check=True
+            )
+        assert path.read_text() == texts[1]
+
+
+def test_a_diff_of_many_lines_that_repeat_is_quick() -> None:
+    before = "".join(f'  "k{number % 120}": 0,\n' for number in range(12_000))
+    after = before.replace('"k5":', '"z5":')
+    told: list[str] = []
+    assert cpu_seconds(lambda: told.append(diff_of("a", before.encode(), after.encode())), enough=3) < 3
+    assert told[0].count("\n+ ") == told[0].count("\n- ") == 100
+
+
+async def test_the_chat_goes_on_while_a_diff_is_made(project: Path) -> None:
+    """H1: once, and in a thread."""
+    before = "".join(f"k{number % 120}\n" for number in range(3_000))
+    (project / "a.txt").write_text(before, encoding="utf-8")
+    beats: list[int] = []
+    seen: list[int] = []
+
+    async def asked(question: Permission) -> Consent:
+        seen.append(len(beats))
+        return "once"
+
+    async def beat() -> None:
+        while True:
+            beats.append(1)
+            await asyncio.sleep(0)
+
+    host = ChatHost(open_memory(project), ask=asked)
+    await host.tools.run(ToolUse("r", "Read", {"file_path": "a.txt"}))
+    beating = asyncio.create_task(beat())
+    call = {"file_path": "a.txt", "content": before.replace("k5\n", "z5\n")}
+    assert isinstance(await host.gate(ToolUse("1", "Write", call)), Allow)
+    beating.cancel()
+    assert seen[0] > 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seen"),
+    [
+        (None, "", "would be empty"),
+        ("one", "one\n", "-one\n\\ No newline at end of file\n+one"),
+        ("one\n", "one", "-one\n+one\n\\ No newline at end of file"),
+        ("one\n", "one\n", "Nothing in it would change"),
+    ],
+)
+def test_nobody_is_asked_about_nothing_to_see(project: Path, before: str | None, after: str, seen: str) -> None:
+    host, person = made(project)
+    if before is not None:
+        (project / "a.txt").write_text(before, encoding="utf-8")
+        read_first(host, project / "a.txt")
+    judged(host, "Write", file_path="a.txt", content=after)
+    assert seen in person.asked[0].detail
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"command": {"a": 1}}, {"command": " "}, {"command": "make", "timeout_seconds": -1}, {"command": "x", "b": 1}],
+)
+def test_a_command_that_cannot_run_is_asked_about_by_nobody(project: Path, arguments: dict[str, Any]) -> None:
+    host, person = made(project, "always")
+    verdict = judged(host, "Bash", **arguments)
+    assert isinstance(verdict, Deny) and "said no" not in verdict.reason and person.asked == []
 
 
 def test_what_is_allowed_at_the_same_moment_is_all_kept(tmp_path: Path) -> None:

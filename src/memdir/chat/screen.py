@@ -22,6 +22,7 @@ MAX_LINE = 200  # characters of one tool's line
 _MARKS = {True: ("✗ ", "red"), False: ("✓ ", "green")}
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
+_OTHER_ENDS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # what ends a line on a screen, and in no diff
 
 
 class _LeftHeading(Heading):
@@ -85,7 +86,7 @@ class Screen:
     def diff(self, text: str) -> None:
         """A unified diff in colour. Where a line wraps, its rest stands behind the column of the signs."""
         width, console = shutil.get_terminal_size().columns - 1, Console()
-        lines = printable(text).rstrip("\n").split("\n")
+        lines = printable(self.spelled(text)).rstrip("\n").split("\n")
         coloured = (Text(line or " ", style=_DIFF.get(line[:1], "dim")) for line in lines)
         self.show(*(Text("\n ").join(line.wrap(console, width)) for line in coloured))
 
@@ -120,6 +121,15 @@ class Screen:
             self.notice(f"The conversation was compacted: {told}. All of it is still in the transcript.")
         elif name == "notice":
             self.notice(fields["text"], style="yellow")
+
+    @staticmethod
+    def spelled(diff: str) -> str:
+        """A diff whose lines are all that is shown as one: other ends are spelled, but for a return behind each."""
+        lines = diff.split("\n")
+        texts = [line for line in lines if line[:1] in ("+", "-", " ") and not line.startswith(("--- ", "+++ "))]
+        if all(line.endswith("\r") for line in texts):
+            lines = [line.removesuffix("\r") for line in lines]
+        return _OTHER_ENDS.sub(lambda end: end[0].encode("unicode_escape").decode(), "\n".join(lines))
 
     @staticmethod
     def rows(text: str, width: int, indent: int = 0) -> list[str]:

@@ -377,14 +377,15 @@ class ChatTerminal:
         self.screen.notice(question.title, style="bold yellow")
         if question.rule:
             self.screen.notice(question.rule, style="red")
-        if printable(question.detail) != question.detail:
+        detail = self.screen.spelled(question.detail) if question.is_diff else question.detail
+        if printable(detail) != detail:
             self.screen.notice("There are signs in it that cannot be seen. They are left out here.", style="red")
         words = dict(_ANSWERS)
         if question.is_diff:
             words["session"] = "yes, all edits here until I leave"
-            self.screen.diff(question.detail)
-        elif question.detail:
-            self.screen.command(question.detail, "$ " if question.use.name == "Bash" else "")
+            self.screen.diff(detail)
+        elif detail:
+            self.screen.command(detail, "$ " if question.use.name == "Bash" else "")
         at = await self.choose(f"{question.title}?", [words[answer] for answer in question.choices])
         answer = "no" if at is None else question.choices[at]
         self.screen.notice(f"  → {words[answer]}")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import Allow, Deny, ToolContext, change_of, surely_reads
 from memdir.agent.bash.shell_words import Refused, Word, read_commands
+from memdir.agent.tools.tool import fault_of_arguments, tool_spec
 from memdir.disk.atomic import keep_bytes
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 Consent = Literal["once", "session", "always", "no"]
 MAX_ALLOWED_BYTES = 1 << 20  # of the commands that may always run: a few lines
 MAX_GLOBBED = 2_000  # names that a pattern may stand for, each looked at
+DIFFED_LINES = 1_000  # that are compared each with each, which takes their square: of more, piece by piece
+CONTEXT_LINES = 3  # before and behind what changes
 # Commands that look through folders, and the options with which they follow the links in them.
 _FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow", "ls": "-[^-]*[LH]|--der"}
 _FOLLOWING |= dict.fromkeys(("grep", "egrep", "fgrep"), "-[^-]*R|--der") | dict.fromkeys(("rg", "fd"), "-[^-]*L|--fol")
@@ -64,6 +67,7 @@ class Permission:
     detail: str = ""  # the diff or the command
     choices: tuple[Consent, ...] = ("once", "session", "no")  # whatever else is answered means no
     rule: str = ""  # the guard that it goes against, in the person's own words
+    change: tuple[str, bytes | None, bytes] | None = None  # a file's name, what it holds, what it would hold
 
     @property
     def is_diff(self) -> bool:
@@ -221,18 +225,21 @@ class Permissions:
             return Deny(change.fault)
         if not _is_below(path, self._root):
             real = os.path.realpath(path)  # a repository brings links
-            detail = diff_of(real, change.before, change.after)
-            return Permission(call, f"{call.name} outside the project: {real}", detail, ("once", "no"))
+            title = f"{call.name} outside the project: {real}"
+            return Permission(call, title, choices=("once", "no"), change=(real, change.before, change.after))
         shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
         is_apart = any(part.casefold() in _APART for part in shown.split(os.sep))
         if "edits" in self.allowed and not is_apart:
             return Allow()
         verb = "Create" if change.before is None else "Change"
-        question = Permission(call, f"{verb} {shown}", diff_of(shown, change.before, change.after))
+        question = Permission(call, f"{verb} {shown}", change=(shown, change.before, change.after))
         return replace(question, choices=("once", "no")) if is_apart else question
 
-    def _judge_command(self, call: ToolUse) -> Allow | Permission:
+    def _judge_command(self, call: ToolUse) -> Allow | Deny | Permission:
         command = str(call.input.get("command", ""))
+        fault = call.fault or fault_of_arguments(call.input, tool_spec("Command").input_schema)
+        if fault or not command.strip():
+            return Deny(fault or "command is empty")
         known = "commands" in self.allowed or f"run {command}" in self.allowed or command in self._always
         if known or (surely_reads(command, cwd=self._root) and self._stays_inside(command)):
             return Allow()
@@ -276,6 +283,11 @@ class Permissions:
         if self.ask is None:
             return Deny(f"{one_line(question.title)}: {NOT_ALLOWED} ({self._allowing(question)})")
         question = replace(question, title=one_line(question.title))  # a name of a file may hold anything
+        if question.change:
+            name, before, after = question.change
+            diff = await asyncio.to_thread(diff_of, name, before, after)
+            unseen = "The file would be empty." if before is None else "Nothing in it would change."
+            question = replace(question, detail=diff or unseen)
         if rule is not None:
             question = replace(question, choices=("once", "no"), rule=rule.answer)
         answer = await self.ask(question)
@@ -339,11 +351,39 @@ def allowed_beforehand(words: Sequence[str]) -> set[str]:
 
 
 def diff_of(name: str, before: bytes | None, after: bytes | None) -> str:
-    """A change as a unified diff."""
-    name = one_line(name)
-    texts = ((data or b"").decode("utf-8", "replace") for data in (before, after))
-    old, new = (text.removesuffix("\n").split("\n") if text else [] for text in texts)  # no other sign ends a line
-    return "\n".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
+    """A change as a unified diff. Bytes that are no text are told apart, and shown as `\\xe9`."""
+    name, old, new = one_line(name), _lines_of(before or b""), _lines_of(after or b"")
+    head = _count_alike(old, new)
+    tail = _count_alike(old[head:][::-1], new[head:][::-1])
+    old, new = (lines[: len(lines) - tail + CONTEXT_LINES] for lines in (old, new))
+    pieces = range(max(0, head - CONTEXT_LINES), max(len(old), len(new)), DIFFED_LINES)
+    told = [line for at in pieces for line in _hunks(old, new, at)]
+    text = "\n".join((f"--- a/{name}", f"+++ b/{name}", *told)) if told else ""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _lines_of(data: bytes) -> list[str]:
+    """The lines of a file, which no other sign ends; the last one says that nothing ends it."""
+    *lines, last = data.decode("utf-8", "surrogateescape").split("\n")
+    return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
+
+
+def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines at the beginning are the same."""
+    return next(
+        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+
+
+def _hunks(old: Sequence[str], new: Sequence[str], at: int) -> list[str]:
+    """What changes in the piece of two files that begins here."""
+    piece, starts = slice(at, at + DIFFED_LINES), {"-": min(at, len(old)), "+": min(at, len(new))}
+    lines = list(difflib.unified_diff(old[piece], new[piece], n=CONTEXT_LINES, lineterm=""))[2:]
+
+    def placed(found: re.Match[str]) -> str:
+        return f"{found[1]}{int(found[2]) + starts[found[1]]}"
+
+    return [re.sub(r"([-+])(\d+)", placed, line) if line.startswith("@@") else line for line in lines]
 
 
 def _is_below(path: str, root: str) -> bool:
