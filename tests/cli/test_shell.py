@@ -349,6 +349,15 @@ def test_closed_streams_are_no_error(sh: Shell) -> None:
     assert "Deploys are frozen" in (folder(sh.project) / "project_deploys_are_frozen.md").read_text()
 
 
+@pytest.mark.parametrize("words", ["--help", "--json help remember", "list --help", "--json nonsense", "version"])
+def test_a_reader_that_went_away_is_no_error(sh: Shell, words: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sh.command, *words.split()], cwd=sh.project, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_any_encoding_shows_any_text(sh: Shell, encoding: str) -> None:
     sh("remember", "Müsli → ✓ 你好 😀")

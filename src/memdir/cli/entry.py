@@ -61,10 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _hook(words[at + 1 :], is_process=arguments is None)
     try:
         _open_streams()
-        return _main(words)
-    except MemdirError as error:
-        _tell(error, as_json="--json" in words)
-        return error.exit_code
+        try:
+            return _main(words)
+        except MemdirError as error:
+            _tell(error, as_json="--json" in words)
+            return error.exit_code
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader went away (`memdir list | head`): that is no error
+        _drop_output()
+        return 0
     except (KeyboardInterrupt, EOFError):  # while it loads, or at a question: nothing was answered
         print(file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -253,11 +259,8 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except MemdirError as error:
         _tell(error, as_json=options.json)
         return error.exit_code
-    except EOFError:
+    except (EOFError, BrokenPipeError):
         raise
-    except BrokenPipeError:  # the reader went away (`memdir list | head`): that is no error
-        _drop_output()
-        return 0
     except Exception as error:  # noqa: BLE001
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             return _output_failed(error)
