@@ -167,6 +167,11 @@ def test_the_only_memory_is_shown_for_what_it_is_about(encoder: WordEncoder) -> 
     alone = segment_of(ALONE[:1], encoder)
     ranking, decision = ask(encoder, alone, "who waters the office plants on Mondays?")
     assert decision.chosen == ["plants.md"]
+    port = segment_of([memory("port.md", "project", "The api runs on port 8080", "The api runs on port 8080")], encoder)
+    for text in ("which port does the api use?", "which port does the api have?", "what port is the api on?"):
+        assert ask(encoder, port, text)[1].chosen == ["port.md"], text
+    for text in ("how do I use an api?", "which api does the weather service use?", "use port forwarding"):
+        assert ask(encoder, port, text)[1].chosen == [], text
     ranking, decision = ask(encoder, alone, "deploy the service to staging")
     assert decision.chosen == []
     assert "not clearly useful" in decision.verdicts[0].reasons(ranking)

@@ -42,7 +42,8 @@ PER_UNIT = 100  # numbers are written as whole hundredths
 MAX_WORDS = 60  # nobody asks in more; the rest is told or pasted
 PAIRED_WORDS = 12  # how a message begins says what is to be done
 FEW_LINES = 3  # a message of no more is all the person's own
-NAMED_SHARE, NAMED_TERMS = 0.95, 2  # of a message's words, by weight, that its headline holds, and how many at least
+# "are deploys frozen?": of a message's words, by weight, that a headline holds, and how many at least
+NAMED_SHARE, NAMED_TERMS = 0.95, 2
 SUREST = 6.0  # log odds: more is not known of any message
 MOST_READ = 3  # memories of a scope that are read together with the message: each takes a hundredth of a second
 WORTH_READING = 2.0  # below the bar: what is further away does not get over it by being read
@@ -125,6 +126,8 @@ class Asked:
         self.best_coverage = max((candidate.coverage for candidate in candidates), default=0.0)
         total = sum(ranking.term_weights.values()) or 1.0
         self.unknown = sum(ranking.term_weights[term] for term in ranking.unknown_terms) / total
+        light = sum(ranking.term_weights[term] for term in ranking.unknown_terms if term in _WORDS["light-terms"])
+        self.named = NAMED_SHARE * (1 - light / total)
         self.is_timed = _asks_about_time(question)
         self.fields = _message_signals(question)
         self.emptiness, *self.needs = needs.of(question.text)
@@ -298,7 +301,7 @@ def decide(  # noqa: PLR0913 - what there is to know of a message, one keyword e
     if read is not None and learned.reading is not None:
         margin = _add_reading(verdicts, bar, learned.reading, read)
         bar = 0.0
-    _choose(verdicts, tools, (bar, margin, near), is_empty=asked.emptiness > learned.gate)
+    _choose(verdicts, tools, (bar, margin, near, asked.named), is_empty=asked.emptiness > learned.gate)
     return Decision(verdicts, asked.emptiness)
 
 
@@ -319,16 +322,17 @@ def _add_reading(verdicts: list[Judgement], bar: float, learned: list[float], re
 
 
 def _choose(
-    verdicts: list[Judgement], tools: frozenset[str], bars: tuple[float, float, float], *, is_empty: bool
+    verdicts: list[Judgement], tools: frozenset[str], bars: tuple[float, float, float, float], *, is_empty: bool
 ) -> None:
     """The surest ones above the bar, which is higher when the message looks like one that needs no memory."""
-    bar, next_margin, near = bars
+    bar, next_margin, near, named = bars
     chosen = 0
     for verdict in verdicts:
         it = verdict.candidate
+        is_named = it.title_coverage >= named and len(it.matched) >= NAMED_TERMS
         if it.facts.usage > 0 and names_tool(it, tools):
             verdict.remark = "usage notes of a tool that is in use"
-        elif verdict.certainty <= bar + (next_margin if chosen else 0.0) and not _is_named(it):
+        elif verdict.certainty <= bar + (next_margin if chosen else 0.0) and not is_named:
             verdict.remark = "not enough for such a message" if is_empty else "not clearly useful"
         elif not it.matched and it.similarity < near:
             verdict.remark = "shares no word and is not near"
@@ -337,8 +341,3 @@ def _choose(
         else:
             verdict.is_chosen = True
             chosen += 1
-
-
-def _is_named(candidate: Candidate) -> bool:
-    """Whether the message says nothing but what the headline says: "are deploys frozen?"."""
-    return candidate.title_coverage >= NAMED_SHARE and len(candidate.matched) >= NAMED_TERMS
