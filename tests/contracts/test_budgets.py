@@ -10,7 +10,7 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 NOT_YET = {
     "lines of the core": 33_735,
     "files without model/builtin": 290,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
-    "lines of model/builtin": 4_040,
+    "lines of model/builtin": 4_035,
     "lines in all": 60_594,  # with 2,000 of the chat, and 1,100 of sub-agents
     "files in all": 326,
 }

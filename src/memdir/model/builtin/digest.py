@@ -140,8 +140,7 @@ def _state(last: Turn) -> Iterator[str]:
         yield f"Asked last: {short(last.asked)}"
     if last.calls and not last.answer:
         yield f"Under way: {last.calls[-1]}"
-    said = sentences(last.answer)
-    if said:
+    if said := sentences(last.answer):
         yield f"Answered: {short(' … '.join(dict.fromkeys((said[0], said[-1]))))}"
     if last.calls and last.calls[-1].error:
         yield f"Still open: {last.calls[-1].error}"

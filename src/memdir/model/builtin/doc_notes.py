@@ -59,8 +59,7 @@ def _brought_up(body: str, job: DocJob) -> str:
 
 @dataclass
 class _DocLines:
-    """The lines of a document. Those under our headings are known by their numbers, which stay until it is put
-    together."""
+    """The lines of a document; those under our headings are known by their numbers until it is put together."""
 
     lines: list[str]
 

@@ -23,6 +23,7 @@ from memdir.text.speakers import own_words
 KEEP = 0.77  # how likely a clause must be something to keep
 KEEP_ALONE = 0.6  # the same where nothing else is said: nobody types a mere aside
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
+SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = {"plain": 0.12, "later": 0.2, "moved": 0.12}  # how likely a rule must be: "never seen that before" is none
 NOT_TOLD = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour"})
@@ -182,15 +183,21 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
     text, kind, another = one.seen.clause.text, type_of(theirs), type_of((one,))
     if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s|{POINT}", text, re.IGNORECASE):
         return True
-    if one.is_explicit and any(other.is_explicit for other in theirs) and "user" not in (kind, another):
-        shared = set(stems(text)) & {stem for other in theirs for stem in stems(other.seen.clause.text)}
+    if kind != another and "user" in (kind, another):
+        return True
+    shared = set(stems(text)) & {stem for other in theirs for stem in stems(other.seen.clause.text)}
+    if one.is_explicit and any(other.is_explicit for other in theirs):
         return not shared - RULE_STEMS  # a rule may be said again in other words
-    return kind != another and ("user" in (kind, another) or bool(anywhere("adds", language).match(text)))
+    return bool(anywhere("adds", language).match(text)) and (kind != another or (not shared and another != "user"))
 
 
 def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
-    """The neighbours that explain it, up to the next memory."""
+    """The neighbours that explain it, up to the next memory; what is of one sentence belongs together sooner."""
+
+    def explains(at: int) -> bool:
+        is_within = not judged[at - (at > group[0])].seen.clause.ends
+        is_more = 1 - judged[at].odds["N"] >= (SUPPORT_WITHIN if is_within else SUPPORT)
+        return at not in kept and not judged[at].is_errand and is_more
+
     for some in (range(group[0] - 1, -1, -1), range(group[-1] + 1, len(judged))):
-        yield from takewhile(
-            lambda at: at not in kept and not judged[at].is_errand and 1 - judged[at].odds["N"] >= SUPPORT, some
-        )
+        yield from takewhile(explains, some)

@@ -6,7 +6,7 @@ A draft has a body of rule, Why and How to apply, with names, absolute dates and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
@@ -40,6 +40,9 @@ MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_BEFORE = 120  # characters of what a memory said before
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
 EXPLAINED = ("feedback", "project")  # the types whose body gives a reason apart (T2, T3)
+LABELS = ("", "**Why:** ", "**How to apply:** ")  # of its paragraphs
+
+_Parts = tuple[list[str], list[str], list[str]]
 
 
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
@@ -97,23 +100,15 @@ def _revocations(turns: Sequence[UserTurn], shelf: Shelf, matching: Mapping[str,
     return list(drafts.values())
 
 
-@dataclass
-class _Parts:
-    rule: list[str] = field(default_factory=list)
-    why: list[str] = field(default_factory=list)
-    apply: list[str] = field(default_factory=list)
-    lead: str = ""
-
-
 def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]) -> MemoryDraft | None:
     """The draft of a candidate, or None when nothing safe is left to say."""
-    parts = _parts(today, candidate, updates)
-    if not parts.rule:
+    lead, parts = _parts(today, candidate, updates)
+    if not lead:
         return None
-    description = describe_rule(parts.lead, [text for text in parts.rule if text != parts.lead])
+    description = describe_rule(lead, [text for text in parts[0] if text != lead])
     # A name that says what the memory says, and not what it is about, would go on saying the old.
     is_named = updates and updates.name.rstrip(".") not in updates.description and not facts_in(updates.name)
-    name = " ".join(updates.name.split()) if updates and is_named else title(parts.lead)
+    name = " ".join(updates.name.split()) if updates and is_named else title(lead)
     kind = (updates and updates.type) or candidate.type
     body = _body(parts, candidate, updates)
     if holds_secret(f"{name}\n{description}\n{body}"):
@@ -123,26 +118,26 @@ def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, t
     return MemoryDraft(file, name, description, kind, body, action, candidate.turn.line.message)
 
 
-def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) -> _Parts:
-    """Each sentence where it belongs, to the rule, its reason, or its use; the likeliest of the rule leads."""
+def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) -> tuple[str, _Parts]:
+    """The likeliest sentence of the rule, and each where it belongs: to the rule, its reason, or its use."""
     language, seen = candidate.turn.language, candidate.turn.seen
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
     dates = read_dates([one.clause.text for one in seen], Clock(today, language, anchors))
-    parts = _Parts([tidy(text, language) for text in candidate.adopted if not holds_secret(text)])
-    leads = [(2.0, text) for text in parts.rule]
+    rule = [tidy(text, language) for text in candidate.adopted if not holds_secret(text)]
+    why, use = [], []  # type: tuple[list[str], list[str]]
+    leads = [(2.0, text) for text in rule]
     for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.clause.number):
-        text, place = _safe(one, dates[one.seen.clause.number], candidate), parts.rule
+        text, place = _safe(one, dates[one.seen.clause.number], candidate), rule
         if one in candidate.core:
             text, reason = rule_and_reason(text, language) if candidate.type in EXPLAINED else (text, "")
-            parts.why.extend([tidy(reason, language)] if reason else [])
+            why.extend([tidy(reason, language)] if reason else [])
             leads.extend([(one.score, tidy(text, language))] if text else [])
         elif anywhere("applies", language).match(text):
-            place = parts.apply
+            place = use
         elif candidate.type in EXPLAINED and (one.odds["W"] >= LIKELY_REASON or "because" in one.seen.meanings):
-            place = parts.why
+            place = why
         place.extend([tidy(text, language)] if text else [])
-    parts.lead = max(leads, key=lambda lead: lead[0], default=(0.0, "".join(parts.rule[:1])))[1]
-    return parts
+    return max(leads, key=lambda lead: lead[0], default=(0.0, "".join(rule[:1])))[1], (rule, why, use)
 
 
 def _safe(one: Scored, dates: Sequence[DateSpan], candidate: MemoryCandidate) -> str:
@@ -153,11 +148,7 @@ def _safe(one: Scored, dates: Sequence[DateSpan], candidate: MemoryCandidate) ->
 
 
 def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:
-    paragraphs = [" ".join(parts.rule)]
-    if parts.why:
-        paragraphs.append("**Why:** " + " ".join(parts.why))
-    if parts.apply:
-        paragraphs.append("**How to apply:** " + " ".join(parts.apply))
+    paragraphs = [f"{label}{' '.join(some)}" for label, some in zip(LABELS, parts, strict=True) if some]
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
         paragraphs.append(IN_OWN_WORDS)
     told = sentences_of(updates.description or updates.body, STOPS) if updates else []

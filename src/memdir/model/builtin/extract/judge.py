@@ -14,11 +14,12 @@ from functools import cache, cached_property
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
-from memdir.text.embedding import Table, open_table
+from memdir.text.embedding import open_table
 
 CLASSES = ("N", "F", "P", "U", "R", "W")  # nothing, feedback, project, user, reference, a reason or its use
 TYPES = {"F": "feedback", "P": "project", "U": "user", "R": "reference"}
 FILE = "model/builtin/extract/judge.txt"
+NUMBERS = ("matching", "familiar")  # the parts of it with one number a line
 MEANING = 4.0  # how much the vector counts beside one feature
 WHOLE = 0.4  # how much the message counts beside the clause
 MOST_DUE = 3.0  # log-odds: a message full of news makes no news of each of its clauses
@@ -68,9 +69,7 @@ def meaning_of(words: Sequence[str]) -> list[float]:
     return [MEANING * value / length for value in values] if length else []
 
 
-@cache
-def _table() -> Table:
-    return open_table()
+_table = cache(open_table)
 
 
 @cache
@@ -89,9 +88,6 @@ def read(lines: Iterable[str]) -> SentenceJudge:
     meaning = tuple(_whole(values) for values in parts.get("meaning", {}).values())
     matching, familiar = ({name: float(one) for name, one in parts.get(part, {}).items()} for part in NUMBERS)
     return SentenceJudge(features, meaning, float(parts["scale"]["scale"]), matching, familiar)
-
-
-NUMBERS = ("matching", "familiar")
 
 
 def _whole(values: str) -> Weights:

@@ -19,7 +19,8 @@ from memdir.text.sentences import sentences_of
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
 
-LEAST_COVERED = 0.5  # of the memory's name and description, by a fact that may be the same
+LEAST_SHARED = 0.8  # weight of what two facts share that may be one
+LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
 SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
@@ -118,7 +119,9 @@ def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
         said = f"{candidate.turn.before}\n{candidate.turn.line.text}"
         topic = frozenset(stems(said)) - _deciding(said)
         is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
-        return not is_changed and shelf.covered(topic, shelf.memories.index(memory)) < LEAST_COVERED
+        number = shelf.memories.index(memory)
+        named = sum(shelf.weights[stem] for stem in topic & shelf.headlines[number])
+        return not (is_changed or named >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED)
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
     if meanings & {"change", "durable"}:
