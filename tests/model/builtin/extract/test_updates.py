@@ -211,6 +211,8 @@ def test_an_update_in_the_same_breath_keeps_the_reason() -> None:
 @pytest.mark.parametrize("came", [by_and_by, at_once])
 def test_two_rules_that_share_words_are_two_memories(came: Callable[..., dict[str, str]]) -> None:
     assert len(came("Always prefix branches with feat/.", "Always prefix commits with feat:.")) == 2
+    first = "Never commit to master directly in this project."
+    assert len(came(first, "Never use print for logging in this project.")) == 2, "where a rule holds is no subject"
 
 
 def test_a_title_does_not_tell_the_value_that_was_replaced() -> None:

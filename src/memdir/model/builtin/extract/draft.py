@@ -69,7 +69,7 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
     if meant := corrected(candidate.core[-1].seen.clause.text, candidate.turn.language, shelf.memories):
         return meant
     memory = restated(candidate, shelf) or best_match(candidate, shelf, matching)[0]
-    if memory is None or is_unnamed(candidate, memory, shelf):
+    if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unnamed(candidate, memory, shelf):
         return None
     return None if is_beside(candidate, memory, shelf) and not _is_change(candidate) else memory
 

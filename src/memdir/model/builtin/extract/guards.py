@@ -15,7 +15,7 @@ from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_t
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import is_opposite
+from memdir.text.nearness import is_opposite, takes_back
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.sentences import sentences_of
 
@@ -102,7 +102,8 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
     """Whether the user took it back: behind it in the same breath, later, or by its subject."""
     last, topic = max(one.seen.clause.number for one in candidate.core), frozenset(candidate.topic)
     after = [seen for turn in turns if turn.index > candidate.turn.index for seen in turn.seen]
-    if any(topic.intersection(_forgotten(seen)) for seen in after):
+    is_against = any(takes_back(one.seen.clause.text) for one in candidate.core)
+    if is_against or any(topic.intersection(_forgotten(seen)) for seen in after):
         return True
     # "Don't forget it" takes nothing back.
     return any("retract" in seen.meanings and not seen.wish for seen in (*candidate.turn.seen[last + 1 :], *after))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 LEAST_SHARED = 0.8  # weight of what two facts share that may be one
 LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
 SAME_SUBJECT = 2  # topic words that make it the same subject
-RULE_STEMS = frozenset(("alwa", "never", "now", "here", "repo", "immer", "toujour", "siempr", "sempr", "altijd"))
+RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
+RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
 _NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+)(?!\d|[.,:/-]\d|[^\W\d_])")
 _OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
