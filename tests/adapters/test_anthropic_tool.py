@@ -147,6 +147,23 @@ def test_a_line_is_inserted_after_the_one_that_is_named(memory: MemDir, tool: Me
     assert "there is no line 99" in refusal(tool, "insert", path="/memories/a.md", insert_line=99, insert_text="x")
 
 
+def test_whoever_counts_the_lines_of_its_own_text_inserts_into_it(memory: MemDir, tool: MemoryTool) -> None:
+    """The header stands above it, which a model that wrote plain text never saw."""
+    does(tool, "create", path="/memories/a.md", file_text="Green tea, please.\nNo sugar.\n")
+    for line, text in ((2, "Oolong is fine."), (0, "Of drinks.")):
+        does(tool, "insert", path="/memories/a.md", insert_line=line, insert_text=text)
+    body = memory.get("a.md").topic.body.strip()
+    assert body.startswith("Of drinks.") and all(words in body for words in ("Oolong is fine.", "No sugar."))
+
+
+def test_no_new_name_holds_a_secret(memory: MemDir, tool: MemoryTool) -> None:
+    """E5."""
+    does(tool, "create", path="/memories/a.md", file_text=RULE)
+    told = refusal(tool, "rename", old_path="/memories/a.md", new_path=f"/memories/{github_token()}.md")
+    assert "secret" in told and github_token() not in told
+    assert [header.key for header in memory.list()] == ["a.md"]
+
+
 def test_a_rename_keeps_text_index_and_history(memory: MemDir, tool: MemoryTool) -> None:
     does(tool, "create", path="/memories/a.md", file_text=RULE)
     before = memory.get("a.md").topic.data

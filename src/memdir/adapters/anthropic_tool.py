@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +26,7 @@ from memdir.store.form import as_seen, without_fence
 from memdir.store.guard import guard_of
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
+from memdir.store.secrets.refuse import refuse_secrets
 from memdir.store.topic import Topic, guess_type
 from memdir.store.trust import doubt_of, is_of_team
 from memdir.text.naming import describe, first_words, titled
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 ROOT = "/memories"
 MAX_LISTED = 500  # files of one listing: the rest is counted
 _HEADERS = ("---", "+++", "```")  # how a file begins whose writer knows our form, if not well
+_FIELD = re.compile(r"[a-z_-]+: ?\S")  # a line of a header
 Scope = Literal["project", "user"]
 
 
@@ -97,6 +100,8 @@ class _Commands:
             raise BadMemoryFile(f"{_shown(key)} has {len(lines)} lines, so there is no line {line}", remedy="View it")
         if lines and not lines[-1].endswith(b"\n"):
             lines[-1] += b"\n"
+        if not _FIELD.match(text):  # whoever counts the lines of its own text means none of the header
+            line = max(line, len(_split(current)[0].splitlines()))
         lines.insert(line, text.encode("utf-8", "replace").rstrip(b"\n") + b"\n")
         return self._edit(store, key, current, b"".join(lines))
 
@@ -119,6 +124,7 @@ class _Commands:
                 if store.read_bytes(place) is not None:
                     raise BadMemoryFile(f"{_shown(place)} exists already", remedy="Choose another name")
                 memory = store.read(key)
+                refuse_secrets(place, b"", None, scope=store.scope)  # in the new name
                 change.put_back(place, memory.topic.data, mtime_ns=memory.mtime_ns)  # neither judged again nor newer
                 change.put_entry(place, memory.topic)
                 change.delete(key)

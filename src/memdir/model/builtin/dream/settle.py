@@ -17,7 +17,7 @@ from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
 
-CERTAIN = 0.85  # of pairs about two things by authors the judge never met three in a thousand are above this
+CERTAIN = 0.85  # of pairs about two things by authors that were left out four in a thousand are above this
 CERTAIN_CHANGE = 0.95  # the bar for a change where a name has a word of its own: another of its kind looks just so
 WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
 LIKELY = 0.3  # and one in six above this: worth a question, as two of one name always are
