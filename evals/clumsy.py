@@ -19,7 +19,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from memdir import open_memory
@@ -40,6 +39,7 @@ from memdir.subagents.agent_memory import AgentFiles
 from memdir.transcript.message import Json, assistant, user
 
 NOW = 1_790_000_000.0
+SAID_AT = "2099-01-01T10:00:00+00:00"  # later than the old memory
 JOBS = ("extract", "dream", "agent", "tool")
 NAME = "feedback_no_mocks.md"
 OTHER = "project_deploys.md"
@@ -254,8 +254,7 @@ async def _run(mistake: Mistake, job: str, place: Path) -> str:
         request = Request("clumsy", messages=(user(SAID, message_id="m1"),))
         await extraction.extract(FinishedTurn(request, assistant("Understood.", message_id="m2")))
     else:
-        said_at = datetime.fromtimestamp(NOW, UTC).isoformat()  # later than the old memory
-        line = {"type": "user", "uuid": "m1", "timestamp": said_at, "message": {"role": "user", "content": SAID}}
+        line = {"type": "user", "uuid": "m1", "timestamp": SAID_AT, "message": {"role": "user", "content": SAID}}
         (place / "project" / "eval.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
         plan = DreamPlan([store], cwd, cwd, ("eval",))
         await Dreamer(plan, model, NullSink(), lambda: NOW).dream(Request("clumsy"), DreamTask(0))

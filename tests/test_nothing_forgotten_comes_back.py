@@ -231,34 +231,6 @@ def test_what_is_said_again_may_be_called_what_it_was_called(life: Life) -> None
     assert (life.root / "salary.md").read_text() == MEMORY
 
 
-YEAR = 365 * 24 * HOUR
-
-
-def test_what_was_forgotten_while_the_clock_stood_ahead_can_be_said_again(life: Life) -> None:
-    life.said("monday", SECRET_WISH)
-    life.learns("salary.md", MEMORY)
-    life.clock.now += YEAR
-    forgets(life)
-    life.clock.now -= YEAR
-    life.again("monday")
-    life.learns("pay.md", MEMORY)
-    assert "90k" not in life.told()
-    life.said("tuesday", SECRET_WISH)
-    life.learns("pay.md", MEMORY)
-    assert "90k" in life.told()
-
-
-def test_what_was_said_while_the_clock_stood_ahead_is_not_said_since(life: Life) -> None:
-    life.clock.now += YEAR
-    life.said("monday", SECRET_WISH)
-    life.learns("salary.md", MEMORY)
-    life.clock.now -= YEAR
-    forgets(life)
-    life.again("monday")
-    life.learns("pay.md", MEMORY)
-    assert "90k" not in life.told()
-
-
 def test_to_take_back_the_forgetting_lifts_it(life: Life) -> None:
     life.said("monday", SECRET_WISH)
     life.learns("salary.md", MEMORY)

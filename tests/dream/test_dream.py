@@ -10,7 +10,6 @@ import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -288,9 +287,7 @@ def test_what_stands_in_another_memory_in_nearly_the_same_words_may_be_deleted(
     assert (root / "feedback_mocks.md").exists() is not is_deleted
 
 
-def test_what_the_user_ended_since_may_be_deleted(
-    dream: Dream, root: Path, store: MemoryStore, tmp_path: Path, clock: Clock
-) -> None:
+def test_what_the_user_ended_since_may_be_deleted(dream: Dream, root: Path, store: MemoryStore, tmp_path: Path) -> None:
     """The reason is looked up in the sessions."""
     (root / "project_freeze.md").write_text(topic("Freeze", "No merges before the release.", "project"))
     store.record_outside_changes()
@@ -299,10 +296,9 @@ def test_what_the_user_ended_since_may_be_deleted(
         "type": "user",
         "uuid": "u1",
         "sessionId": "session-1",
-        "timestamp": datetime.fromtimestamp(clock.now + 60, UTC).isoformat(),
+        "timestamp": "2099-01-01T10:00:00+00:00",
         "message": {"role": "user", "content": said},
     }
-    clock.now += 3600
     wipe = {"file_path": str(root / "project_freeze.md"), "content": "<!-- delete: the freeze is over -->"}
     script: list[Step] = [calls(("Read", {"file_path": wipe["file_path"]})), calls(("Write", wipe)), says("Done.")]
     assert isinstance(dream(script), NotDreamt)
@@ -606,13 +602,7 @@ def test_a_dream_is_told_which_memories_have_ended_and_to_ask(
     assert "[names …, N days past]" in told and "ask" in told
 
 
-VALUES = [
-    ("PostgreSQL 16", "PostgreSQL 11"),
-    ("2026-03-02", "2031-05-05"),
-    ("PostgreSQL 16", "MariaDB 16"),
-    ("PostgreSQL 16", "PostgreSQL 16 on port 6543"),
-    ("PostgreSQL 16", "PostgreSQL 16 and Redis"),
-]
+VALUES = [("PostgreSQL 16", "PostgreSQL 11"), ("2026-03-02", "2031-05-05"), ("PostgreSQL 16", "MariaDB 16")]
 
 
 @pytest.mark.parametrize(("old", "new"), VALUES)

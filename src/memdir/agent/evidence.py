@@ -14,7 +14,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from unicodedata import category
 
-from memdir.agent.forgotten import SAID, Heard, counts, heard_in, values_in
+from memdir.agent.forgotten import Heard, counts, heard_in, values_in
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, Cue, anywhere, cues, fold, small_words, tokens, tongue_of
@@ -27,6 +27,7 @@ from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
 _WEB_TOOLS = ("web", "fetch", "search", "browser", "mcp__", "http", "url")
 _TRUST = dict.fromkeys(Speaker, Trust.TOOL) | {Speaker.USER: Trust.USER, Speaker.REPORTED: Trust.USER}
+SAID = 0.33  # nearness from which a sentence says what a claim says, in other words
 HINT = 0.2  # nearness that a translation should have at least to something that the user said
 LEAD = 0.1  # by which somebody else's sentence must be nearer than the user's to be the source
 CLEARLY = 0.6  # so near that the user said it, whoever else did

@@ -109,8 +109,8 @@ class Files(Protocol):
         """The bytes of a plain file. MemoryNotFound or BadMemoryFile when there is none to read."""
         ...
 
-    async def put(self, path: str, data: bytes) -> str:
-        """Write a file; returns what was repaired about its text, in words."""
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
+        """Write a file; returns what was repaired about its text, in words. `is_cut`: all it does is lose a piece."""
         ...
 
     def meant(self, path: str, cwd: str) -> str:
@@ -144,7 +144,8 @@ class DiskFiles(Files):
         except OSError as error:
             raise disk_error(error, "read", path) from error
 
-    async def put(self, path: str, data: bytes) -> str:
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
+        del is_cut
         self.write(path, data)
         return ""
 

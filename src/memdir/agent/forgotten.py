@@ -25,17 +25,13 @@ from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import may_hold_date
-from memdir.text.language import UNKNOWN, cues, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, taken_back, takes_back
+from memdir.text.language import UNKNOWN, anywhere, cues, fold, tokens, tongue_of
+from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, takes_back
 from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
 from memdir.transcript.message import Message, said_at
 
-FORGOTTEN = (
-    "it is not kept: the user forgot what it says, or told something else later, or said it while memory was off, and "
-    "has not said it since. Leave that out, in whatever words; the rest of what you have to write is welcome"
-)
 SAME = 0.55  # nearness at which two sentences say the same in other words
 SAID = 0.33  # nearness from which the user said what is claimed; as loosely as he is believed elsewhere
 STANDS = 0.45  # nearness from which a memory that somebody vouched for says already what is claimed
@@ -114,17 +110,17 @@ class _Told:
         folded = fold(kept_in_mind(self.text))
         return {cue.meaning: cue.phrase for cue in cues(folded, tokens(folded), self.tongue)}
 
-    @cached_property
-    def named(self) -> Sentence:
+    @property
+    def named(self) -> frozenset[str]:
         """What it speaks of, without the words that take it back."""
-        return Sentence(taken_back(fold(self.text).replace(self._meant.get("retract", "\0"), " ")))
+        rest = anywhere("take-back").sub(" ", anywhere("forget-rule").sub(" ", self.text))
+        return Sentence(rest).terms - Sentence(self._meant.get("retract", "")).terms
 
     def ends(self, claim: _Told) -> bool:
-        """Whether it names nearly all of a claim, as something that changed, is to be forgotten or is not so."""
+        """Whether it names nearly all of a claim, as something that changed or is to be forgotten."""
         terms = claim.sentence.terms
         is_named = len(terms & self.sentence.terms) >= NAMED * len(terms)
-        is_denied = is_named and self.is_statement and is_opposite(self.text, claim.text, self.tongue)
-        return is_denied or (is_named and (self.tells_change or takes_back(self.text)))
+        return is_named and (self.tells_change or takes_back(self.text))
 
     def tells_otherwise(self, claim: _Told) -> bool:
         """Whether it speaks of the same, as something that changed, or denies it, or has another value for it."""
@@ -139,7 +135,7 @@ class _Told:
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
         if min(len(terms), len(others)) < TELLING:
-            return float(self.sentence.words == other.sentence.words)
+            return float(_plain(self.text) == _plain(other.text))
         is_translated = UNKNOWN not in (self.tongue, other.tongue) and self.tongue != other.tongue
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
@@ -219,34 +215,37 @@ class Forgotten:
         parts = [_Told(part) for part in parts_of(claim)]
         return len(parts) == 1 or all(self._said_here.nearest(part, enough=HALF) >= HALF for part in parts)
 
+    def holds(self, values: frozenset[str]) -> bool:
+        """Whether all of these stand here, wherever."""
+        return values <= self._values_here
+
     @cached_property
-    def values_here(self) -> frozenset[str]:
-        """All values that stand here, wherever."""
+    def _values_here(self) -> frozenset[str]:
         return frozenset().union(*(values_in(one.text) for one in self._said_here.all))
 
-    def was_ended(self, claim: str, words: str = "") -> bool:
-        """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten, and
-        named nearly all of it, or of some words of it."""
-        told, since = _Told(words or claim), self._came(claim)
-        return any(one.ends(told) for one in self._heard.like(told) if one.time > since and not one.is_off)
+    def is_later(self, sentences: Iterable[str]) -> bool:
+        """Whether a memory was told later than anything that the user said here: then nothing here takes it back."""
+        last = max((one.time for one in self._heard.all if not one.is_off), default=0.0)
+        return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
-    def was_called_off(self, claim: str, memory: str) -> bool:
-        """The same where it need not be named in full: what is heard is one conversation, which is about the memory
-        that says this, or not."""
-        asked, since = (_Told(claim), _Told(memory)), self._came(claim)
-        later = [one for one in self._heard.all if one.time > since and not one.is_off]
-        return self.was_ended(claim) or any(
-            self._is_called_off(one, told) or one.tells_otherwise(told) for one in later for told in asked
+    def was_ended(self, claim: str, memory: str = "") -> bool:
+        """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten.
+        With its `memory` it need not be named in full: what is heard is one conversation, which is about it or not."""
+        told, whole, since = _Told(claim), _Told(memory), self._came(claim)
+        heard = self._heard.all if memory else self._heard.like(told)
+        later = (one for one in heard if one.time > since and not one.is_off)
+        return any(
+            one.ends(told)
+            or (memory and (self._is_called_off(one, whole) or any(map(one.tells_otherwise, (told, whole)))))
+            for one in later
         )
 
     def _is_called_off(self, said: _Told, memory: _Told) -> bool:
-        """Whether words that take something back mean this memory: it holds what they name, in whatever words, or was
-        just told."""
+        """Whether words that take something back mean this memory: what they name is in it, or it was just told."""
         if not said.takes_back:
             return False
-        if said.named.terms:
-            is_shared = 2 * len(said.named.terms & memory.sentence.terms) >= len(said.named.terms)
-            return is_shared or said.named.nearness(memory.sentence, is_translated=True) >= SAID
+        if said.named:
+            return 2 * len(said.named & memory.sentence.terms) >= len(said.named)
         return any(memory.nearness(one) >= SAID for one in self._heard.all if one.time < said.time)
 
     def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:
@@ -379,13 +378,15 @@ class Forgotten:
 
     @cached_property
     def _heard(self) -> _ByWord:
-        now = max((one.now for one in self._histories), default=math.inf)
-        gone = {name: when for some in self._histories for name, when in some.purged.items()}.get  # (L2)
-        dated = (one if one.time <= now else replace(one, time=0.0) for one in self._hear())  # a clock stood ahead
-        heard = sorted(dated, key=lambda one: one.time)
+        gone, heard = self.purged.get, sorted(self._hear(), key=lambda one: one.time)
         known = (replace(one, is_off=one.is_off or one.time <= gone(one.line[0], -1.0)) for one in heard)
         last = {(text, one.is_off): one for one in known for text in sentences_of(one.text)}
         return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())
+
+    @cached_property
+    def purged(self) -> dict[str, float]:
+        """The sessions from which nothing may be kept that was said before a moment (L2)."""
+        return {name: when for gone in self._histories for name, when in gone.purged.items()}
 
 
 def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
@@ -393,6 +394,10 @@ def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
     with suppress(MemdirError, OSError):
         yield store.read_bytes(INDEX_NAME) or b"", False
     yield from ((line.text.encode("utf-8", "replace"), line.trust.is_low) for line in recent_lines(store))
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(char if char.isalnum() else " " for char in text.casefold()).split())
 
 
 @lru_cache(4096)
@@ -405,16 +410,17 @@ def values_in(text: str) -> frozenset[str]:
 
 def counts(text: str) -> bool:
     """Whether a text may tell a value: as it is written, or a date or a number in words."""
-    return bool(values_in(text) or may_hold_date(text) or not _meaning("N=").isdisjoint(Sentence(text).words))
+    return bool(values_in(text) or may_hold_date(text) or not _numbers().isdisjoint(Sentence(text).words))
 
 
 @cache
-def _meaning(*signs: str) -> frozenset[str]:
-    """The words of dates in all languages that mean a number (N=), a weekday (W=) or a month (M=)."""
-    tables = (meanings.items() for meanings in words_by_meaning().values())
-    return frozenset(word for table in tables for meaning, some in table if meaning[:2] in signs for word in some)
+def _numbers() -> frozenset[str]:
+    tables = [meanings.items() for meanings in words_by_meaning().values()]
+    return frozenset(word for table in tables for meaning, some in table if meaning[:2] == "N=" for word in some)
 
 
 @cache
 def _calendar() -> frozenset[str]:
-    return frozenset(stem(word.rstrip("*")) for word in _meaning("W=", "M=") if len(word) > SHORTEST_DAY)
+    tables = [meanings.items() for meanings in words_by_meaning().values()]
+    named = (words for table in tables for meaning, words in table if meaning.startswith(("W=", "M=")))
+    return frozenset(stem(word.rstrip("*")) for words in named for word in words if len(word) > SHORTEST_DAY)

@@ -19,14 +19,15 @@ from memdir.agent.evidence import (
     HINT,
     LEAD,
     OWN_LEAD,
+    SAID,
     TELLING_TERMS,
     Evidence,
     Said,
     Support,
 )
-from memdir.agent.forgotten import SAID, values_in
+from memdir.agent.forgotten import values_in
 from memdir.agent.workspace import Draft, Workspace
-from memdir.store.kept import REASON_BEFORE, REPLACED
+from memdir.store.kept import REASON_BEFORE
 from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic
@@ -48,9 +49,9 @@ CARRIED = 0.22  # nearness to the user that what a memory is about has on the av
 PERSONAL = (MemoryType.USER, MemoryType.FEEDBACK)
 # What stands in bold before a part of a memory and claims nothing: one word, or what is known to be a label.
 _LABEL = re.compile(
-    r"\*\*(?:[^\W\d_]{1,20}|how to apply|how it applies|when to apply|(?:update|before) (?:of )?\(?\d{4}-\d\d-\d\d\)?"
-    r"|wie anwenden|so anwenden|comment l'appliquer|comment appliquer|cómo aplicarlo|cómo aplicar|como aplicar"
-    r"|come applicarlo|come applicare|por qué|por quê|hoe toe te passen|적용 방법)\s*(?:[:：]\s*\*\*|\*\*\s*[:：])",
+    r"\*\*(?:[^\W\d_]{1,20}|how to apply|how it applies|when to apply|update (?:of )?\(?\d{4}-\d\d-\d\d\)?|wie anwenden"
+    r"|so anwenden|comment l'appliquer|comment appliquer|cómo aplicarlo|cómo aplicar|como aplicar|come applicarlo"
+    r"|come applicare|por qué|por quê|hoe toe te passen|적용 방법)\s*(?:[:：]\s*\*\*|\*\*\s*[:：])",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r"\s*(?:\*\*[^*]+\*\*|[(（\[][^()（）\[\]]+[)）\]])")  # in bold or in brackets
@@ -314,14 +315,15 @@ def is_commanding(claim: str) -> bool:
 def falsified(
     before: Topic, after: Topic, evidence: Callable[[], Evidence], stands: Callable[[frozenset[str]], bool]
 ) -> list[str]:
-    """What a draft says with a value that its memory had not, one that nobody told and that `stands` nowhere. A day
-    that was told in words, "next Friday", may become a date; a name is one in its own language."""
-    said, claims, old = claims_of(before), claims_of(after), values_in(f"{before.description}\n{before.body}")
-    if not before.body or any(may_hold_date(text) for text in said if text not in claims):
+    """What a draft says with another value than its memory had, one that nobody told and that `stands` nowhere. A day
+    that was told in words, "next Friday", may become a date."""
+    old, new = (values_in(f"{one.description}\n{one.body}") for one in (before, after))
+    if old <= new:
         return []
-    is_same_tongue = tongue_of(before.body) == tongue_of(after.body)
-    new = [(claim, values_in(REPLACED.sub("", claim)) - old) for claim in claims if claim not in said]
-    found = [(claim, frozenset(one for one in some if is_same_tongue or one.isdigit())) for claim, some in new]
+    said, claims = claims_of(before), claims_of(after)
+    if any(may_hold_date(text) for text in said if text not in claims):
+        return []
+    found = [(claim, values_in(claim) - old) for claim in claims if claim not in said]
     unknown = [(claim, values) for claim, values in found if values and not stands(values)]
     return [claim for claim, values in unknown if not evidence().has_told(claim, values)]
 

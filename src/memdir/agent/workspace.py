@@ -44,6 +44,7 @@ class Draft:
     before: bytes | None  # what stood there, None for no file
     after: bytes | None  # what shall stand there, None when it is deleted
     reason: str = ""  # why it is deleted
+    seen: bytes | None = None  # the file as it was when lines were last taken out of it on purpose
 
     @property
     def path(self) -> str:
@@ -72,7 +73,6 @@ class Workspace:
     stores: Sequence[MemoryStore]
     rule: Callable[[Workspace, Draft], Ruling] | None = None
     keeps_lines: bool = False  # at each write; a dream moves lines between files, and keeps them at its end
-    ended: Callable[[str, str], bool] = lambda *_: False  # of which words the user said that they hold no longer
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     lost: dict[str, bytes] = field(default_factory=dict)  # refused for its form, and not written since
@@ -118,12 +118,12 @@ class Workspace:
             raise MemoryNotFound(f"there is no file {path}: you deleted it")
         return draft.after
 
-    async def put(self, path: str, data: bytes) -> str:
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Write beside the host's loop, one file after the other in the order of the calls."""
         async with self._in_turn:
-            return await asyncio.to_thread(self.write, path, data)
+            return await asyncio.to_thread(self.write, path, data, is_cut=is_cut)
 
-    def write(self, path: str, data: bytes) -> str:
+    def write(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(self._real(path))
         _refuse_log(key)
@@ -136,7 +136,8 @@ class Workspace:
             if not is_index(key):
                 self.refused[real], self.lost[real] = error.message, data
             raise
-        if self.keeps_lines and draft.after and not is_index(key):
+        draft = replace(draft, seen=draft.after if is_cut else known.seen if known else None)
+        if self.keeps_lines and not is_cut and draft.after and not is_index(key):
             draft, kept_told = self._with_lines(draft, known)
             real, told = store.path_of(draft.key), (*told, *kept_told)
         _refuse_guarded(draft)
@@ -186,7 +187,7 @@ class Workspace:
         if not draft.before:
             return draft, ()
         before = Topic(draft.before)
-        result = kept(before, after, ended=self.ended)
+        result = kept(before, after, seen=Topic(draft.seen) if draft.seen else before)
         return replace(draft, after=result.topic.data), tuple(result.told())
 
     def _key_apart(self, draft: Draft, topic: Topic) -> str:
@@ -206,7 +207,8 @@ class Workspace:
             if draft.before and draft.after and draft.before != draft.after and not is_index(draft.key):
                 others = (one.after for place, one in self.drafts.items() if place != path and one.after)
                 elsewhere = b"\n".join(others).decode("utf-8", "replace")
-                result = kept(Topic(draft.before), Topic(draft.after), elsewhere, self.ended)
+                before = Topic(draft.before)
+                result = kept(before, Topic(draft.after), Topic(draft.seen) if draft.seen else before, elsewhere)
                 self.drafts[path] = replace(draft, after=result.topic.data)
 
     def _placed(self, draft: Draft, store: MemoryStore, written: str) -> Draft:
@@ -263,13 +265,11 @@ class Workspace:
 
     def unsaid_elsewhere(self, draft: Draft) -> list[tuple[str, str]]:
         """What stands in a file now and in no other when the drafts are written, each sentence with its label. In one
-        that nobody vouched for it would lose its authority, and in a project's it would hold there alone."""
+        that nobody vouched for it would lose its authority."""
         topic = Topic(draft.before or b"")
         changed = {(other.store, other.key): other.after for other in self.drafts.values()}
         others = {place: data for place, data in (self.on_disk() | changed).items() if data and not is_index(place[1])}
-        others.pop((draft.store, draft.key), None)
-        is_own = draft.store.scope == "user"
-        topics = [Topic(data) for (store, _), data in others.items() if store is draft.store or not is_own]
+        topics = [Topic(data) for place, data in others.items() if place != (draft.store, draft.key)]
         known = [one for one in topics if marked_trust(one) >= marked_trust(topic)]
         return unsaid(topic, [f"{one.description}\n{one.body}" for one in known])
 
@@ -479,21 +479,21 @@ class HostFiles(RecordedFiles):
     log: Callable[[MemoryStore, str, bytes, Origin], str] | None = None  # takes what goes into one, if one is kept
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file after the other
 
-    async def put(self, path: str, data: bytes) -> str:
+    async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         stores = self.stores()
         if not any(is_inside(path, store.root) for store in stores):
             return await super().put(path, data)
         async with self._in_turn:
-            return await asyncio.to_thread(self._remember, stores, path, data)
+            return await asyncio.to_thread(self._remember, stores, path, data, is_cut=is_cut)
 
-    def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes) -> str:
+    def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool) -> str:
         files = Workspace(stores, rule=keeps_pinned)
         store, key = files.locate(path)
         if log_day(key):
             if self.log is None:
                 raise BadMemoryFile(f"{key} is a daily log, and none is kept here", remedy="Write a memory instead")
             return self.log(store, key, data, self.origin)
-        told = files.write(path, data)
+        told = files.write(path, data, is_cut=is_cut)
         files.drafts = {place: self._weighed(draft) for place, draft in files.drafts.items()}
         files.commit(self.origin, f"write {os.path.basename(path)}")
         return told

@@ -183,7 +183,7 @@ class Slash:
         self._screen.notice(f"Saved: {one.key}  (F4 diff · F5 undo)", style="green")
 
     async def do_dream(self, words: str) -> None:
-        """put memories in order, and ask first; yours for all projects: /dream user"""
+        """put memories in order, and ask first; your own: /dream user"""
         if words.lower() not in ("", "project", "user"):
             raise MemdirError(f"/dream knows no {words!r}", remedy="/dream, or /dream user for yours of all projects")
         scope: Literal["project", "user"] = "user" if words.lower() == "user" else "project"
@@ -244,7 +244,7 @@ class Slash:
             self._screen.notice("Everything is answered.")
 
     async def do_btw(self, words: str) -> None:
-        """a side question that leaves no trace in the conversation: /btw QUESTION"""
+        """a side question that leaves no trace: /btw QUESTION"""
         if not words:
             raise MemdirError("what to ask is missing", remedy="/btw QUESTION")
         answer = await self._chat.turn(self._host.aside(words))

@@ -175,7 +175,7 @@ class Dreamer:
             self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
         )
         rules = DreamRules(forgotten, self.plan.stores, self._said, self.plan.changes_team)
-        workspace = Workspace(self.plan.stores, rules.rule, ended=forgotten.was_ended)
+        workspace = Workspace(self.plan.stores, rules.rule)
         news = LogNews(self.plan.stores[0]) if self.plan.has_log else None
         log = news.lines if news else ()
         report = await self._fork(parent, workspace, task, log)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memdir.agent.evidence import Evidence, take_apart
-from memdir.agent.forgotten import FORGOTTEN, Forgotten, Heard, heard_in
+from memdir.agent.forgotten import Forgotten, Heard, heard_in
 from memdir.agent.judged import (
     LOST,
     Judged,
@@ -50,6 +50,10 @@ from memdir.transcript.sources.source import transcripts_in
 if TYPE_CHECKING:
     from memdir.transcript.session_list import AttendedSession
 
+FORGOTTEN = (
+    "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
+    "and has not said it since. Leave that out, in whatever words"
+)
 _UNSAID = (
     "is not written: neither a memory nor the user's own words say: {}. What a page, a tool, a file or the assistant "
     "said is no memory about the user and no rule. Leave that out"
@@ -119,7 +123,7 @@ class DreamRules:
             is_own = draft.store.scope == "user"
             return [one for one in new if is_own or not self._evidence.support(one, None, tongue_of(one)).is_users]
         stood, topic = Topic(draft.before or b""), Topic(draft.after or b"")
-        if false := falsified(stood, topic, lambda: self._evidence, self.forgotten.values_here.issuperset):
+        if false := falsified(stood, topic, lambda: self._evidence, self.forgotten.holds):
             return false
         if draft.store.scope == "user" or not new:
             return new
@@ -275,10 +279,21 @@ def trace_lines(workspace: Workspace, forgotten: Forgotten) -> dict[str, list[He
 
 def trace_log(workspace: Workspace, log: Sequence[LogLine]) -> dict[str, list[LogLine]]:
     """The lines of daily logs that each written memory took up, by its path: for each claim the nearest (K3)."""
-    lines = {(line.key, line.id): line for line in log}
-    told = Forgotten((), lambda: (Heard(line.text, 0.0, place) for place, line in lines.items()))
-    found = trace_lines(workspace, told) if log else {}
-    return {path: [lines[one.line] for one in some] for path, some in found.items() if some}
+    known = [(line, Sentence(line.text), runs_of(line.text)) for line in log]
+    found = {}
+    for draft in workspace.changed() if log else ():
+        before = sentences_in(draft.before or b"")
+        taken: dict[LogLine, None] = {}
+        for text in sentences_in(draft.after or b"") if draft.key != INDEX_NAME else ():
+            claim, runs = Sentence(text), runs_of(text)
+            if text in before or sum(not term.isdigit() for term in claim.terms) < TITLE_TERMS - 1:
+                continue
+            near = [(max(_nearness(claim, told), float(bool(runs & theirs))), line) for line, told, theirs in known]
+            best = max((score for score, _ in near), default=0.0)
+            taken |= {line: None for score, line in near if score == best >= SAME}
+        if taken:
+            found[draft.path] = list(taken)
+    return found
 
 
 def times_of(workspace: Workspace, derived: dict[str, tuple[str, ...]]) -> dict[str, int]:
@@ -314,8 +329,8 @@ def _text(data: bytes) -> str:
 def _says_again(claims: list[Sentence], text: str) -> bool:
     """Whether some claim says in other words, or in another language, what a text says."""
     told = [Sentence(sentence) for sentence in sentences_of(text)]
-    return any(
-        claim.nearness(other, is_translated=False) >= SAME or claim.nearness(other, is_translated=True) >= SAME + ABROAD
-        for claim in claims
-        for other in told
-    )
+    return any(_nearness(claim, other) >= SAME for claim in claims for other in told)
+
+
+def _nearness(claim: Sentence, other: Sentence) -> float:
+    return max(claim.nearness(other, is_translated=False), claim.nearness(other, is_translated=True) - ABROAD)

@@ -254,12 +254,11 @@ class Extraction:
             return self._skip("no_prose")
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
-        # What a tool said while memory was off makes nobody's words the user's.
-        judge = DraftJudge(self.plan.stores, [one for one in said if not one.is_off or one.tool_results], forgotten)
+        judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         if self.plan.is_log:
             draft = LogDraft(self.plan.stores[0], judge)
             return await self._log(turn.of(said), new, dated, saved, draft) or await self.extract(turn)
-        workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True, ended=forgotten.was_ended)
+        workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         report = await self._fork(turn.of(said), new, ForkTools(self.model, tools, gate), saved)

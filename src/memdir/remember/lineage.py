@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from memdir.agent.evidence import HINT, Evidence, take_apart
-from memdir.agent.forgotten import FORGOTTEN, SAID, Forgotten, values_in
+from memdir.agent.evidence import HINT, SAID, Evidence, take_apart
+from memdir.agent.forgotten import Forgotten
 from memdir.agent.judged import (
     LOST,
     PERSONAL,
@@ -38,7 +38,6 @@ from memdir.agent.judged import (
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.store.history import Origin
-from memdir.store.kept import left_out
 from memdir.store.line_origins import sentences_in
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
@@ -53,6 +52,10 @@ MAX_DELETED = 3  # memories that one run may delete; putting many in order is th
 _TOO_MANY = (
     f"more than {MAX_DELETED} memories may not be deleted in one go: none of those that you deleted will be. "
     "Putting many in order is not your job here"
+)
+FORGOTTEN = (
+    "it is not kept: the user forgot what it says, or told something else later, or said it while memory was off, and "
+    "has not said it since. Do not write it again, in whatever words; the rest of what you have to write is welcome"
 )
 
 
@@ -79,9 +82,11 @@ class DraftJudge:
     def rule(self, workspace: Workspace, draft: Draft) -> Ruling:
         """Words that may not become this memory are told to the model that chose them."""
         if draft.after is None:
+            if self.forgotten.is_later(sentences_in(draft.before or b"")):
+                return Ruling(f"{draft.key} was told later than all that is said here, and stays")
             lost = self.lost_with(workspace, draft)
             told = Ruling(f"{draft.key} {LOST}: {quoted(lost)}" if lost else "")
-            return _ruling_of_deletion(workspace, draft) or told
+            return self._unheard_of(draft) or _ruling_of_deletion(workspace, draft) or told
         if draft.after == draft.before:
             return Ruling()
         judged = self.judge(draft)
@@ -103,7 +108,7 @@ class DraftJudge:
         """A draft's claims, asked for once."""
         asked = (draft.path, draft.before, draft.after)
         if asked not in self._known:
-            judged = self._for_all_projects(draft, self._judge_draft(draft))
+            judged = self._for_all_projects(draft, _judge_draft(draft, self._evidence))
             self._known[asked] = self._without_forgotten(draft, judged)
         return self._known[asked]
 
@@ -112,7 +117,7 @@ class DraftJudge:
         strange = judged.strange_remarks if judged.topic.kind in PERSONAL else []
         if not strange or draft.before is not None or draft.key == INDEX_NAME or own_store(self.stores) is None:
             return judged
-        cut = self._asked(renamed(judged.topic, strange), draft)
+        cut = judge(renamed(judged.topic, strange), None, judged.evidence, file_name=draft.key)
         place = better_place(draft, cut, self.stores) or draft.store
         return cut if place.scope == OWN and cut.is_users_alone else judged
 
@@ -123,31 +128,10 @@ class DraftJudge:
         back = self.forgotten.among(judged.claims, instead_of=dropped)
         if not back:
             return judged
-        again = self._asked(without(judged.topic, back), draft)
+        stood = Topic(draft.before) if draft.before else None
+        again = judge(without(judged.topic, back), stood, judged.evidence, file_name=draft.key)
         is_empty = not re.search(r"\w", again.topic.body) and draft.key != INDEX_NAME
         return replace(again, is_forgotten=is_empty or bool(set(again.claims) & set(back)))
-
-    def _judge_draft(self, draft: Draft) -> Judged:
-        """A draft's verdict. One planted sentence does not cost the user his memory, only itself; what a fork put into
-        the index is judged as if it were a rule: it stands in every prompt."""
-        if draft.key == INDEX_NAME:
-            known = set((draft.before or b"").splitlines())
-            lines = b"\n".join(line for line in (draft.after or b"").splitlines() if line not in known)
-            text = lines.decode("utf-8", "replace")
-            rule = Topic.compose(name="", description="", kind=MemoryType.FEEDBACK, body=text)
-            return judge(rule, None, self._evidence)
-        return self._asked(without_planted(self._asked(Topic(draft.after or b""), draft)), draft)
-
-    def _asked(self, topic: Topic, draft: Draft) -> Judged:
-        """Who carries a memory as it would stand. A sentence without words of it that the user took back is no claim of
-        anybody's."""
-        stood = Topic(draft.before) if draft.before else None
-        known = claims_of(stood) if stood else []
-
-        def stands(claim: str) -> bool:
-            return any(self.forgotten.was_ended(text, cut) for text in known if (cut := left_out(text, claim)))
-
-        return judge(topic, stood, self._evidence, file_name=draft.key, stands=stands)
 
     @cached_property
     def _evidence(self) -> Evidence:
@@ -157,7 +141,16 @@ class DraftJudge:
         """What a deletion would lose: a memory goes when the user's words end it, or when it stands elsewhere."""
         topic = Topic(draft.before or b"")
         told = f"{topic.name}\n{topic.description}\n{topic.body}"
-        return lost_with(workspace, draft, lambda claim: self.forgotten.was_called_off(claim, told))
+        return lost_with(workspace, draft, lambda claim: self.forgotten.was_ended(claim, told))
+
+    def _unheard_of(self, draft: Draft) -> Ruling | None:
+        """What holds for a person in all projects goes only where they speak of it themselves."""
+        if draft.store.scope != OWN:
+            return None
+        stood = Topic(draft.before or b"")
+        if is_spoken_of(claims_of(stood), stood.kind, self._evidence):
+            return None
+        return Ruling(f"{draft.key} holds in all projects of the user, who did not speak of it here: it stays")
 
 
 def _ruling_of_deletion(workspace: Workspace, draft: Draft) -> Ruling | None:
@@ -213,6 +206,26 @@ def with_lineages(by: Origin, lineages: Mapping[str, Lineage]) -> Origin:
     return Origin(by.source, session=by.session, messages=tuple(messages), trust=trust, reason=reason)
 
 
+def _judge_draft(draft: Draft, evidence: Evidence) -> Judged:
+    """A draft's verdict. One planted sentence does not cost the user his memory, only itself; what a fork put into the
+    index is judged as if it were a rule: it stands in every prompt."""
+    before, after = draft.before or b"", draft.after or b""
+    if draft.key == INDEX_NAME:
+        lines = b"\n".join(line for line in after.splitlines() if line not in set(before.splitlines()))
+        text = lines.decode("utf-8", "replace")
+        return judge(Topic.compose(name="", description="", kind=MemoryType.FEEDBACK, body=text), None, evidence)
+    stood = Topic(before) if before else None
+    topic = without_planted(judge(Topic(after), stood, evidence, file_name=draft.key))
+    return judge(topic, stood, evidence, file_name=draft.key)
+
+
+def is_spoken_of(claims: Sequence[str], kind: MemoryType | None, evidence: Evidence) -> bool:
+    """Whether the user's own words come near to something of this, and nobody else's nearer."""
+    tongue = tongue_of(" ".join(claims))
+    supports = [evidence.support(claim, kind, tongue) for claim in claims]
+    return any(one.user >= max(SAID, one.foreign) for one in supports)
+
+
 def _is_refused(draft: Draft, judged: Judged) -> bool:
     """Whether a draft is not kept: it holds a secret, or it tells of the user or is a rule and is not his. Only a
     file of its own can be a quotation: what is unsure takes no memory's authority, and adds no index line."""
@@ -232,10 +245,7 @@ def _is_refused(draft: Draft, judged: Judged) -> bool:
 def _is_unheard_of(judged: Judged, before: Topic) -> bool:
     """Whether a memory would change though nobody spoke of it, or get a value that nobody named."""
     near = (max(one.user, one.foreign, one.assistant, float(one.is_agreed)) for one in judged.supports)
-    is_other = not values_in(before.body) <= values_in(
-        judged.topic.body
-    )  # what is only added is judged as every claim is
-    false = is_other and falsified(before, judged.topic, lambda: judged.evidence, lambda _: False)
+    false = falsified(before, judged.topic, lambda: judged.evidence, lambda _: False)
     return bool(false) or max(near, default=1.0) < HINT
 
 
@@ -246,9 +256,7 @@ def _may_change_own(draft: Draft, judged: Judged) -> bool:
     gone = [claim for claim in claims_of(Topic(draft.before or b"")) if claim not in left]
     if judged.claims:
         return judged.is_users_alone and is_personal([judged.headline, *judged.said]) is not False
-    tongue = tongue_of(" ".join(gone))
-    supports = [judged.evidence.support(claim, judged.topic.kind, tongue) for claim in gone]
-    return not gone or any(one.user >= max(SAID, one.foreign) for one in supports)
+    return not gone or is_spoken_of(gone, judged.topic.kind, judged.evidence)
 
 
 def own_store(stores: Iterable[MemoryStore]) -> MemoryStore | None:

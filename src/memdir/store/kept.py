@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -39,7 +39,6 @@ _ENCLOSED = re.compile(r"[`\"“„«「()\[\]]")
 _ACRONYM = re.compile(r"\b[A-Z]{2,}\b")
 
 Fate = Literal["gone", "past", "kept"]
-Ended = Callable[[str, str], bool]  # whether the user said that these words of a sentence hold no longer
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Update:
         """What was done, for the model that wrote the draft."""
         if self.lines:
             told = "; ".join(f"“{line}”" for line in self.lines)
-            yield f"it keeps what your text left out and does not replace, and the user did not take back: {told}"
+            yield f"it keeps what your text left out and does not replace: {told}. Edit out what the user took back"
         if self.followed:
             yield f"its {' and '.join(self.followed)} told the old value and follows now"
 
@@ -131,20 +130,21 @@ class _TextWindows:
         return bool(found) and bool(set.intersection(*found))
 
 
-def kept(before: Topic, after: Topic, elsewhere: str = "", ended: Ended = lambda *_: False) -> Update:
-    """The draft `after` with every line of `before` that it left out and does not replace. What is said `elsewhere` now
-    has moved, and what the user has `ended` goes."""
+def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str = "") -> Update:
+    """The draft `after` with every line of `before` that it left out and does not replace. Only what stood in the draft
+    that was `seen` can be left out; what is said `elsewhere` now has moved."""
     old, new = _clauses(before.body), _clauses(after.body)
-    news = [unit for unit in new if unit not in _Held(before.body)]
+    known, stood = _Held(before.body), _Held((seen or before).body)
+    news = [unit for unit in new if unit not in known]
     described = after.description if after.description != before.description else ""
     now = _Held("\n".join((described, *(unit.said for unit in new), elsewhere)))
-    lost = [unit for unit in old if unit not in now and not _is_ended(unit, new, ended)]
+    lost = [unit for unit in old if unit not in now and unit in stood]
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
     past = [unit.said for unit in new if unit.label == "before"]
     told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
     outdated = [unit for unit in old if unit in _Held("\n".join(past)) and unit.label != "before"]
-    fates = _fates(lost, news, told, outdated)
+    fates = _fates(lost, news, told, outdated, is_lead=_leads(old, new, before, after))
     is_rule = before.kind is MemoryType.FEEDBACK and old[:1] == outdated[:1]
     if old and new and _is_redecided(old[0], new[0], is_rule=is_rule):
         fates |= {unit: ("past", None) for unit in lost if unit.label == "why" and fates[unit][0] == "kept"}
@@ -152,18 +152,6 @@ def kept(before: Topic, after: Topic, elsewhere: str = "", ended: Ended = lambda
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
     topic = after.with_body(body) if lines else after
     return _following(before, topic, [(unit, *fates[unit]) for unit in lost], news, tuple(lines))
-
-
-def _is_ended(unit: _Unit, new: Sequence[_Unit], ended: Ended) -> bool:
-    """Whether the user has ended what a sentence says, or the words that a new one leaves out of it."""
-    cuts = (left_out(unit.text, other.text) for other in new if other.terms < unit.terms)
-    return any(ended(unit.said, words) for words in (unit.said, *cuts) if words)
-
-
-def left_out(text: str, shorter: str) -> str:
-    """The words of a sentence that are left out of it in a shorter one; nothing where that has others."""
-    words, left = split_words(text), split_words(shorter)
-    return " ".join(word for word in words if word not in left) if set(left) <= set(words) else ""
 
 
 def unsaid(topic: Topic, others: Sequence[str]) -> list[tuple[str, str]]:
@@ -204,7 +192,7 @@ def is_another(before: Topic, after: Topic) -> bool:
 
 
 def _fates(
-    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, outdated: Sequence[_Unit]
+    lost: Sequence[_Unit], news: Sequence[_Unit], told: _TextWindows, outdated: Sequence[_Unit], *, is_lead: bool
 ) -> dict[_Unit, tuple[Fate, _Unit | None]]:
     """What becomes of each lost sentence, and what replaces it: the nearest first, one sentence by one. What the draft
     tells in other words, or itself puts under Before, has its news, and that replaces no other sentence."""
@@ -216,9 +204,11 @@ def _fates(
         fates[unit] = ("gone", max(same, key=lambda one: one[0])[1] if same else None)
         free -= {fates[unit][1]}
     pairs = [(_alike(unit, other), -at, unit, other) for at, unit in enumerate(lost) for other in _rivals(unit, news)]
-    for _, _, unit, other in sorted(pairs, key=lambda pair: pair[:2], reverse=True):
+    for _, at, unit, other in sorted(pairs, key=lambda pair: pair[:2], reverse=True):
         if fates[unit][0] == "kept" and other in free:
             fate = _replaced(unit, other, told.said)
+            if fate == "kept" and is_lead and at == 0 and other is news[0]:
+                fate = "past"  # the rule itself, under the same name, in words that have nothing in common
             if fate != "kept":
                 fates[unit] = (fate, other)
                 free.discard(other)
@@ -257,11 +247,8 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
         shared = 1.0  # a new reason or a new use is told in the place of the old one
     if shared < SAME_THING and _alike(unit, other) < SAME_MEANING:
         return "kept"
-    gained = other.facts - unit.facts
-    # Values behind a comma, of which the news says nothing: "on port 8080, with 4 workers".
-    front, *parts = map(terms_in, unit.text.split(", "))
-    if any(not (part - front) & other.terms for part in parts if any(terms_in(fact) < part for fact in missing)):
-        return "past"
+    named, named_now = _first_words(unit.text, other.text)
+    missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
     numbers = [sum(fact[:1].isdigit() for fact in some) for some in (missing, gained)]
     counts = [numbers, [len(missing) - numbers[0], len(gained) - numbers[1]]]
     if all(old <= new for old, new in counts):
@@ -272,6 +259,21 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
 def _missing(facts: frozenset[str], said: frozenset[str]) -> frozenset[str]:
     """Those facts that are told not even in another inflection."""
     return frozenset(fact for fact in facts if not terms_in(fact) <= said)
+
+
+def _first_words(one: str, other: str) -> tuple[frozenset[str], frozenset[str]]:
+    """What two sentences begin with, where they go on alike: "Maria owns …", "Tom owns …"."""
+    words, others = one.split(), other.split()
+    is_alike = words[1:2] == others[1:2] and words[:1] != others[:1]
+    return (frozenset(words[:1]), frozenset(others[:1])) if is_alike else (frozenset(), frozenset())
+
+
+def _leads(old: Sequence[_Unit], new: Sequence[_Unit], before: Topic, after: Topic) -> bool:
+    """Whether the draft puts another rule in the place of the first one, under the same name."""
+    if not old or not new or old[0].label != "main" or new[0].label != "main":
+        return False
+    told = terms_in(before.description)
+    return before.name == after.name and len(told & terms_in(after.description)) * 2 < len(told)
 
 
 def _units(body: str) -> list[_Unit]:

@@ -48,20 +48,15 @@ class Gone:
     """The sentences that left a directory, and those that came, by the moment of the last time."""
 
     def __init__(self, history: History) -> None:
-        self._history = history
-        self.now = 0.0  # when it was last read
-        self._begin()
-
-    def _begin(self) -> None:
         self.left: dict[str, Left] = {}
         self.came: dict[str, float] = {}
         self._purges: dict[str, tuple[str, float]] = {}  # sessions that were purged when, by the change that did it
         self._taken_back: set[tuple[str, str, str]] = set()  # a path, its content, and what a change had made of it
-        self._head, self._last = "", 0.0  # up to where it was read, and the latest moment that can be believed
+        self._history = history
+        self._head = ""
 
-    def refresh(self, now: float) -> None:
+    def refresh(self) -> None:
         """Take in what the history has gained since the last time."""
-        self.now = now
         if not self._history.is_readable:
             return
         with suppress(HistoryError):  # what is damaged is told by those who must read it
@@ -69,7 +64,7 @@ class Gone:
             if head == self._head:
                 return
             if self._head and not self._history.is_behind(self._head, head):  # it was begun again
-                self._begin()
+                self.left, self.came, self._purges, self._taken_back, self._head = {}, {}, {}, set(), ""
             # What a history found when it began took nothing away, and nobody knows how old it was.
             changes = [one for one in self._history.log(since=self._head)[::-1] if not one.is_beginning]
             for commit, files in self._history.with_texts(changes, is_memory_path):
@@ -88,19 +83,16 @@ class Gone:
 
     def _take(self, commit: Commit, files: Sequence[tuple[FileChange, bytes, bytes]]) -> None:
         self._note_purge(commit)
-        # Of a clock that stood ahead only the order is believed: it came behind the change before it.
-        moment = commit.moment if commit.moment <= self.now else self._last
-        self._last = max(self._last, moment)
         lines = [(_lines(before), _lines(after)) for _, before, after in files]
         left = _sentences(line for before, after in lines for line in before if line not in after)
         came = _sentences(line for before, after in lines for line in after if line not in before)
-        gone = Left(moment, commit.source in LEARNING)
+        gone = Left(commit.moment, commit.source in LEARNING)
         self.left.update(dict.fromkeys((text for text in left if text not in came), gone))
         for file, _, _ in files if commit.source in GOING_BACK else ():
             self._taken_back.discard((file.path, file.before, file.after))
             self._taken_back.add((file.path, file.after, file.before))
         for text in (text for text in came if text not in left):
-            self.came[text] = moment
+            self.came[text] = commit.moment
             self.left.pop(text, None)
 
     def _note_purge(self, commit: Commit) -> None:

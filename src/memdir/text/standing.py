@@ -17,6 +17,14 @@ _RANGE = 16  # characters between two weekdays that are the ends of one
 _CLAUSE = re.compile(r"[,;:!?()]|\s[-–—]+\s|[，、。；：]")
 _OPEN = frozenset(("weekday", "day number", "end", "holiday", "month day", "absolute", "in", "nth of month", "beside"))
 _NAMES_ITSELF = frozenset("TXQLcY")  # next, last, this, a year: said of one day
+# English puts the kind of day before its noun: "Friday deploys", "the Monday report". After these words it does not.
+_STANDS_ALONE = re.compile(r"(?:on|by|until|till|since|from|to|before|after|for|and|or|through|between)\s+$", re.I)
+_NO_NOUN = re.compile(
+    r"(?:is|was|are|were|and|or|at|to|we|i|you|they|it|he|she|the|an?|our|my|your|this|that|there|with|from|until|till|in"
+    r"|on|for|because|so|as|if|when|but|by|morning|afternoon|evening|night|noon|next|we're|i'm|it's|will|has|have|had"
+    r"|since|unless|then|instead)(?![\w'-])",
+    re.IGNORECASE,
+)
 _PLURAL = re.compile(
     r"(?!(?:the|these|those|both|\d+|two|three|four|five) )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s(?<!\bthis) "
     r"(?!(?:in|on|at|to|by|from|with|for|until|till|off|out|up|the|a|us|me|next)\b)[a-z]+[^\Ws] ",
@@ -188,15 +196,13 @@ class _DayInSentence:
 
     @property
     def is_kind(self) -> bool:
-        """Friday deploys, the Monday report: English puts a weekday before its noun, others write it in one word."""
+        """Friday deploys, the Monday report: a weekday before its noun, which other languages write in one word."""
         following = re.match(r"[ -](?=[A-Za-z])", self.after)
         if not self.span.weekday or self.span.language != "en" or not following:
             return False
-        if anywhere("no-noun", "en").match(self.after, 1):
+        if _NO_NOUN.match(self.after, 1):
             return False
-        is_alone = self.is_led or re.search(
-            rf"(?:{alternatives('before-a-day', 'en')})\s+$", self.before, re.IGNORECASE
-        )
+        is_alone = self.is_led or _STANDS_ALONE.search(self.before)
         return not is_alone or self.after.startswith("-")
 
     @property

@@ -90,7 +90,7 @@ class EditTool:
         fault = context.state.fault_of_edit(os.path.realpath(path), current) or change.fault
         if fault:
             return Outcome(fault, is_error=True)
-        told = await _put(context, path, change.result)
+        told = await _put(context, path, change.result, is_cut=change.new.strip() in change.old)
         return Outcome(f"Edited {path}{f' in {change.count} places' if change.count > 1 else ''}{told}.")
 
 
@@ -143,9 +143,9 @@ def _write_of(path: str, arguments: Mapping[str, Json], context: ToolContext) ->
     return PlannedWrite(path, before, after, context.state.fault_of_edit(os.path.realpath(path), before))
 
 
-async def _put(context: ToolContext, path: str, data: bytes) -> str:
+async def _put(context: ToolContext, path: str, data: bytes, *, is_cut: bool = False) -> str:
     """Write, remember what stands there now, and say what became of the text on the way."""
-    told = await context.files.put(path, data)
+    told = await context.files.put(path, data, is_cut=is_cut)
     real = os.path.realpath(path)
     try:
         context.state.saw(real, context.files.read(path))

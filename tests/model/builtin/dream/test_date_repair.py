@@ -30,6 +30,7 @@ WEDNESDAY = date(2026, 5, 6)
         ("Odbiór w przyszły poniedziałek.", "Odbiór w 2026-05-11."),
         ("次は来週です。", "次は2026-05-11の週です。"),
         ("다음 주 목요일에 배포", "2026-05-14에 배포"),
+        ("Talk on 13 Feb, then rest.", "Talk on 13 Feb (2026-02-13), then rest."),
     ],
 )
 def test_what_was_said_is_written_with_its_date(text: str, expected: str) -> None:

@@ -37,7 +37,7 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
     if donor.kind is not None and (keeper.kind is None or donor.kind is MemoryType.FEEDBACK):
         topic = topic.with_field("type", str(donor.kind))  # a rule that is also told elsewhere stays a rule
     body = _normal(topic.body)
-    blocks = blocks_of(body)
+    blocks = _blocks(body)
     known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")
     fresh = list(_additions(donor, known))
     lead = _lead(donor, known, fresh, is_dated=bool(label))
@@ -65,7 +65,7 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
 
 def _additions(donor: Page, known: str) -> Iterator[str]:
     """The donor's paragraphs without the lines that are already said."""
-    for block in blocks_of(_normal(donor.body)):
+    for block in _blocks(_normal(donor.body)):
         fresh = "\n".join(line for line in block.split("\n") if not _is_said(line, known))
         if fresh:
             yield fresh
@@ -82,7 +82,7 @@ def sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?…。！？" else text + "."
 
 
-def blocks_of(body: str) -> list[str]:
+def _blocks(body: str) -> list[str]:
     """The paragraphs of a body; a fence with blank lines in it stays one."""
     found: list[str] = []
     for raw in _BLANK.split(body.strip("\n")):

@@ -100,8 +100,6 @@ class Catalogue:
         remarks = _CLAUSE.split(hook.rstrip("…"))
         parts = [part for part in remarks if len(part.split()) >= MIN_REMARK_WORDS or _FIGURES.search(part)]
         parts += [_BULLET.sub("", detail).strip() for detail in line.details]
-        if not parts:
-            return []
         original = Page(line.key, self._desk.before(line.key) or b"", 0.0)
         known = {token for one in (page, original) for token in tokens(one.says())}
         return [part for part in parts if not known.issuperset(tokens(part))]
