@@ -26,7 +26,7 @@ _NO_NOUN = re.compile(
     re.IGNORECASE,
 )
 _PLURAL = re.compile(
-    r"(?!(?:the|these|those|both|\d+|two|three|four|five) )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s(?<!\bthis) "
+    r"(?!the |these |those )(?:[\w-]+ ){0,2}?[\w-]+[^\W\ds]s(?<!\bthis) "
     r"(?!(?:in|on|at|to|by|from|with|for|until|till|off|out|up|the|a|us|me|next)\b)[a-z]+[^\Ws] ",
     re.IGNORECASE,
 )
