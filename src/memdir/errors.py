@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ModelFailure: TypeAlias = """
     Literal["no_sdk", "no_key", "wrong_key", "no_credit", "no_network", "unknown_model", "context_too_long"]
-    | Literal["rate_limit", "overloaded", "timeout", "interrupted", "bad_request", "bad_reply"]
+    | Literal["rate_limit", "overloaded", "timeout", "interrupted", "bad_request", "bad_reply", "memory_off"]
 """
 RemoteFailure: TypeAlias = 'Literal["offline", "not_allowed", "rate", "broken"]'
 RETRYABLE = frozenset(("rate_limit", "overloaded", "timeout", "interrupted", "no_network"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -308,6 +309,28 @@ async def test_a_disk_that_refuses_what_was_said_is_a_failure_that_is_told(
         await host.retry()
         assert "Hello again!" in str(main_requests(server)[-1])
     assert [(one["kind"], one["can_retry"]) for one in person.heard("failed")] == [("DiskError", True)]
+
+
+async def test_what_a_disk_took_is_not_said_twice_and_what_it_refused_goes_before_what_is_said_next(
+    server: ProviderServer, project: Path
+) -> None:
+    """J1."""
+    memory, _ = opened(project, ANTHROPIC, server)
+    server.add(*script(says("One."), says("Two.")))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with host_of(memory) as host:
+        await host.say("Hello!")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+        try:
+            end = await host.say("Look at this.", about=[user(f"a page {'of it ' * 50_000}", is_meta=True)])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert end.ending == "failed" and host.is_waiting
+        assert (await host.say("And at that.")).ending == "done" and not host.is_waiting
+        name = host.session.id
+    async with host_of(opened(project, ANTHROPIC, server)[0], session_id=name) as again:
+        _day, *said = [one.text[:13] for one in again.conversation.messages if one.role == "user"]
+    assert said == ["Hello!", "Look at this.", "a page of it ", "And at that."]
 
 
 # Memory

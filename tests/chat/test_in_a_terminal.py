@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -98,7 +99,7 @@ def test_a_chat_stays_in_the_scrollback_and_goes_on_another_time(project: Path) 
             tmux.wait_for("ended with 0", "goes on with this conversation")
             assert all(f"Paragraph {number} of" in tmux.all for number in range(40)) and "y = 2" in tmux.all
         with Tmux(chat_words(server, "--resume"), cwd=project) as tmux:
-            tmux.wait_for("Go on with which conversation?", "1  Tell me a story.")
+            tmux.wait_for("Go on with which conversation?", "Tell me a story.  (3 messages, ")
             tmux.keys("1")
             tmux.wait_for("The end.")
             assert "messages so far" in tmux.all
@@ -207,8 +208,11 @@ class Alive:
     press: Callable[[str], None]
 
     async def shows(self, words: str, *, gone: bool = False) -> None:
+        await self.until(lambda: (words in "\n".join(self.drawn.display)) != gone)
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
         until = time.monotonic() + SECONDS
-        while (words in "\n".join(self.drawn.display)) == gone:
+        while not is_so():
             assert time.monotonic() < until, "\n".join(self.drawn.display)
             await asyncio.sleep(0.005)
 
@@ -280,6 +284,54 @@ async def test_a_sentence_that_begins_with_a_digit_answers_no_question(project: 
         assert not asked.done()
         seen.press("\x15" + "2\r")  # and one that is sent is one at once
         assert await asyncio.wait_for(asked, SECONDS) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [("yes", "yes, once"), ("OK", "yes, once"), ("always", "always"), ("yes, for this", "yes, for"), ("No.", "no")],
+)
+async def test_a_question_is_answered_in_words_too(project: Path, typed: str, answer: str) -> None:
+    choices = ["yes, once", "yes, for this session", "always for this command", "no"]
+    async with alive(project) as seen:
+        asked = asyncio.create_task(seen.chat.choose("Run it?", choices))
+        await seen.shows("Run it?")
+        seen.press("yesterday it worked\r")  # is no answer
+        await seen.shows("› yesterday it worked")
+        assert not asked.done()
+        seen.press(f"{typed}\r")
+        assert choices[await asyncio.wait_for(asked, SECONDS) or 0].startswith(answer)
+
+
+async def test_what_a_disk_refused_is_sent_by_retry(project: Path) -> None:
+    """J1: the screen says that nothing is lost."""
+    async with alive(project) as seen:
+        transcript = seen.chat.memory.layout.session(seen.chat.host.session.id)
+        os.makedirs(transcript)
+        seen.press("My important words.\r")
+        await seen.shows("/retry tries again")
+        assert not seen.chat.host.conversation.messages
+        os.rmdir(transcript)
+        seen.press("/retry\r")
+        await seen.until(lambda: not seen.chat.host.is_waiting)
+        messages = [one for one in seen.chat.host.conversation.messages if not one.is_meta]
+        assert [one.role for one in messages] == ["user", "assistant"] and messages[0].text == "My important words."
+
+
+async def test_every_conversation_can_be_chosen_however_many_there_are(project: Path) -> None:
+    """J3."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    for number in range(12):
+        conversation = memory.session(f"day-{number}").conversation
+        conversation.add(user(f"Part {number} of it."))
+        os.utime(conversation.transcript.path, (number * 86_400, number * 86_400))
+    async with alive(project, memory=memory) as seen:
+        seen.press("/resume\r")
+        await seen.shows("Part 11 of it.  (1 messages, day-11)")
+        seen.press("9\r")
+        await seen.shows("1970-01-04 ")
+        seen.press("2\r")
+        await seen.shows("› Part 2 of it.")
+        assert seen.chat.host.session.id == "day-2"
 
 
 async def test_memories_are_browsed_edited_and_purged_and_keys_show_and_take_back_each_of_it(
@@ -376,10 +428,14 @@ async def test_a_conversation_is_left_and_gone_on_with_and_what_it_used_is_told(
         seen.press("/clear\r")
         await seen.shows("A new conversation.")
         seen.press(f"{WIPE}/resume\r")
-        await seen.shows("1  From now on, release notes")
+        await seen.shows(f"1  {datetime.now().astimezone():%Y-%m-%d }")
+        await seen.shows("  From now on, release notes")
+        await seen.shows(left)
         seen.press("1\r")
         await seen.shows("› From now on, release notes go to the docs team first")
         assert seen.chat.host.session.id == left
+        seen.press(f"{WIPE}/resume\r")
+        await seen.shows("There is no other conversation here yet.")
         seen.press("/clear\r")
         await seen.shows("A new conversation.")
         seen.press(WIPE)

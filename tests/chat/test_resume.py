@@ -215,3 +215,18 @@ async def test_a_conversation_that_goes_on_in_another_window_is_not_gone_on_with
     async with host_of(open_memory(project), session_id=name) as again:
         said = [one.text for one in again.conversation.messages if one.role == "user" and not one.is_meta]
     assert said == ["Which way is north?", "And west?"]
+
+
+async def test_of_two_that_begin_one_conversation_at_the_same_time_one_does(project: Path) -> None:
+    """J1: neither has a file yet, so neither sees the other when it is opened."""
+    async with (
+        host_of(open_memory(project), session_id="monday") as first,
+        host_of(open_memory(project), session_id="monday") as second,
+    ):
+        assert (await first.say("Which way is north?")).ending == "done"
+        end = await second.say("And south?")
+        assert isinstance(end.failure, UsageError) and "another window" in end.failure.message
+        assert (await first.say("And west?")).ending == "done"
+    async with host_of(open_memory(project), session_id="monday") as again:
+        said = [one.text for one in again.conversation.messages if one.role == "user" and not one.is_meta]
+    assert said == ["Which way is north?", "And west?"]

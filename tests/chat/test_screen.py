@@ -80,6 +80,25 @@ def test_a_reply_has_no_holes_and_says_where_a_link_leads(capsys: pytest.Capture
     assert "https://evil.example" in " ".join(lines(capsys))
 
 
+def test_no_word_of_a_table_is_cut_however_narrow_the_terminal_is(
+    capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    words = [
+        "src/memdir/remember/purge_source.py",
+        "removes what came from a page",
+        "platform-team@example.org",
+        "2026",
+    ]
+    rows = (["file", "what it does", "who", "since"], ["---"] * 4, words, ["b.py", *words[1:]])
+    Screen().reply("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    shown = lines(capsys)
+    assert all(cell_len(line) <= columns for line in shown) and "…" not in "".join(shown)
+    if columns == 40:
+        assert "what it does: removes what came from a" in shown and "since: 2026" in shown
+    else:
+        assert shown[0].split()[-1] == "since"
+
+
 def test_what_is_live_breaks_between_words_and_never_wraps(columns: int) -> None:
     words, wide = "Which model may answer here?  2  claude by anthropic with ANTHROPIC_API_KEY", "日本語" * 30
     rows = Screen.rows(f"{words}\n{wide}", columns)

@@ -240,6 +240,16 @@ def test_commands_that_surely_read_run_others_are_asked_word_for_word(project: P
     assert len(other.asked) == 1
 
 
+@pytest.mark.skipif(bool(why_no_bash()), reason=f"no judge of commands: {why_no_bash()}")
+def test_a_command_that_may_read_elsewhere_is_asked_as_that_and_never_allowed_for_always(project: Path) -> None:
+    """H1."""
+    host, person = made(project, "session")
+    for _ in range(2):
+        assert isinstance(judged(host, "Bash", command="cat /etc/hostname"), Allow)
+    [asked] = person.asked
+    assert "may read outside the project" in asked.title and asked.choices == ("once", "session", "no")
+
+
 def test_a_repository_cannot_allow_itself_anything(project: Path, tmp_path: Path) -> None:
     for folder in (".memdir", ".claude"):
         (project / folder).mkdir()

@@ -113,7 +113,7 @@ class ChatHost:
         self._ask, self._listen = ask, listen
         self._abort, self._aside = Abort(), Abort()  # of the turn; of questions beside it
         self._pieces: list[str] = []  # of the reply that is coming
-        self._unwritten: tuple[str, Sequence[Message]] | None = None  # what was said, until it is on disk
+        self._unwritten: list[Message] = []  # what was said, until it is on disk
         self._allowed = set(self.options.allow)  # and what the person allows until the chat ends
         self._model: asyncio.Task[Model] | None = None
         self._closing: dict[str, asyncio.Task[None]] = {}  # conversations that were left, while they are learned from
@@ -182,7 +182,10 @@ class ChatHost:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the last thing said is still without an answer: the program was killed, or the provider failed."""
+        """Whether the last thing said is still without an answer: the program was killed, the provider failed, or the
+        disk refused it."""
+        if self._unwritten:
+            return True
         last = next((one for one in reversed(self.conversation.messages) if not one.is_meta), None)
         return last is not None and (last.role == "user" or bool(last.tool_uses))
 
@@ -191,26 +194,25 @@ class ChatHost:
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
         """One turn: what the person says, up to the reply that calls no tool. `about` stands behind their words, for
         the model only."""
-        self._unwritten = (text, about)
-        return await self._turn(self._write_down(text, about))
+        self._unwritten += (user(text), *about)
+        return await self._turn(self._write_down())
 
-    async def _write_down(self, text: str, about: Sequence[Message]) -> str:
+    async def _write_down(self) -> str:
         try:
             if self.session.should_compact:
                 await self.compact(is_automatic=True)
         finally:  # also where it was stopped: what the person said is kept
             self.conversation.answer_open_calls()
-            told = self.assembly.day_told(self.conversation.messages)
-            for message in (*told, user(text), *about):
+            for message in self.assembly.day_told(self.conversation.messages):
                 self.conversation.add(message)
-            self._unwritten = None
-        return text
+            while self._unwritten:
+                self.conversation.add(self._unwritten[0])
+                del self._unwritten[0]
+        return await self._asked_last()
 
     async def retry(self) -> TurnEnd:
         """Go on from where the conversation stands; first with what was said and could not be written down."""
-        if self._unwritten is not None:
-            return await self.say(self._unwritten[0], about=self._unwritten[1])
-        return await self._turn(self._asked_last())
+        return await self._turn(self._write_down() if self._unwritten else self._asked_last())
 
     async def _asked_last(self) -> str:
         self.conversation.answer_open_calls()
@@ -342,8 +344,7 @@ class ChatHost:
 
     def _failed(self, error: MemdirError) -> TurnEnd:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-        can_retry = self.is_waiting or self._unwritten is not None
-        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=can_retry)
+        self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=self.is_waiting)
         return TurnEnd("failed", "".join(self._pieces), failure=error)
 
     def _join(self, pending: Prefetch) -> None:

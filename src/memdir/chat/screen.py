@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import Heading, Markdown
+from rich.markdown import Heading, Markdown, TableElement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,7 @@ from rich.text import Text
 from memdir.transcript import one_line, printable
 
 MAX_LINE = 200  # characters of one tool's line
+MIN_COLUMN = 14  # of a table in a reply, in cells of the screen
 _MARKS = {True: ("✗ ", "red"), False: ("✓ ", "green")}
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
@@ -33,8 +34,25 @@ class _LeftHeading(Heading):
         yield self.text
 
 
+class _WholeTable(TableElement):
+    """A table none of whose words is cut. Where its columns would be too narrow to read, each row is a list."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        heads = self.header.row.cells if self.header and self.header.row else []
+        rows = [row.cells for row in self.body.rows] if self.body else []
+        for cell in (*heads, *(cell for row in rows for cell in row)):
+            cell.content.overflow = "fold"
+        if options.max_width >= MIN_COLUMN * len(heads):
+            yield from super().__rich_console__(console, options)
+            return
+        for row in rows:
+            for head, cell in zip(heads, row, strict=False):
+                yield Text.assemble((f"{head.content.plain}: ", "bold"), cell.content, overflow="fold")
+            yield Text()
+
+
 class _ReplyText(Markdown):
-    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
+    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading, "table_open": _WholeTable}
 
 
 class Screen:

@@ -12,9 +12,11 @@ import contextlib
 import functools
 import importlib
 import os
+import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from prompt_toolkit import PromptSession
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
     from memdir.transcript import Message
+    from memdir.types import SessionSummary
 
 Result = TypeVar("Result")
 LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
@@ -48,6 +51,8 @@ LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in 
 LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon before or after another belongs to what is being typed, and answers no question
 ESCAPE_SECONDS = 0.1  # a key later than this after Esc is a key of its own
+DIGITS = "123456789"
+LISTED = 8  # conversations to choose from at once, beside a digit for older ones
 LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
 SILENT_SECONDS = 3.0  # of a provider, until that is shown
 TICK_SECONDS = 0.5
@@ -60,6 +65,7 @@ _ANSWERS: dict[Consent, str] = {
     "always": "always for this command",
     "no": "no",
 }
+_SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,16 @@ class Panel:
 
     lines: Callable[[], Sequence[tuple[str, str]]]
     pick: Callable[[int | None], None]
+    choices: Sequence[str] = ()
+
+    def meant(self, typed: str, *, is_sent: bool) -> int | None:
+        """What somebody picks who types this: a digit, or sends how a choice begins: of several the first, which is
+        the smallest yes."""
+        if len(typed) == 1 and typed in DIGITS:
+            return int(typed)
+        said = typed.strip(" .!").casefold()
+        begins = re.compile(rf"{re.escape(_SAID.get(said, said))}\b") if said and is_sent else None
+        return next((at for at, one in enumerate(self.choices, 1) if begins and begins.match(one.casefold())), None)
 
 
 class ChatTerminal:
@@ -347,7 +363,8 @@ class ChatTerminal:
     # Questions
 
     async def choose(self, title: str, choices: Sequence[str]) -> int | None:
-        """Which of the choices a person picks by its digit; None for Esc. What was being typed is put back after it."""
+        """Which of the choices a person picks by its digit or first words; None for Esc. What was being typed is put
+        back after it."""
         async with self._asking:
             await self._printed()  # what is asked about is on the screen
             answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
@@ -361,7 +378,7 @@ class ChatTerminal:
                 if (at is None or at <= len(choices)) and not answer.done():
                     answer.set_result(None if at is None else at - 1)
 
-            before, self.panel = self.panel, Panel(lambda: lines, pick)
+            before, self.panel = self.panel, Panel(lambda: lines, pick, choices)
             self._redraw()
             try:
                 return await answer
@@ -392,14 +409,18 @@ class ChatTerminal:
         return answer
 
     async def choose_session(self) -> str:
-        """A conversation of this project; empty for none."""
-        found = (await asyncio.to_thread(self.memory.sessions))[:9]
-        if not found:
-            self.screen.notice("There is no conversation here yet.")
-            return ""
-        titles = [f"{one.title}  ({one.messages} messages)" for one in found]
-        at = await self.choose("Go on with which conversation?", titles)
-        return "" if at is None else found[at].ref.id
+        """Another conversation of this project; empty for none."""
+        here = self.host.session.id if self._is_ready else ""
+        left = [one for one in await asyncio.to_thread(self.memory.sessions) if one.ref.id != here]
+        if not left:
+            self.screen.notice("There is no other conversation here yet.")
+        while left:
+            found, left = left[:LISTED], left[LISTED:]
+            older = [f"older ones: {len(left)}"] if left else []
+            at = await self.choose("Go on with which conversation?", [*map(_listed, found), *older])
+            if at is None or at < len(found):
+                return "" if at is None else found[at].ref.id
+        return ""
 
     # What is drawn
 
@@ -473,7 +494,7 @@ class ChatTerminal:
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
         keys.add(Keys.BracketedPaste, eager=True)(self._pasted)
         keys.add("escape", filter=in_panel)(lambda _: self.panel.pick(None) if self.panel else None)
-        for digit in "123456789":
+        for digit in DIGITS:
             keys.add(digit, filter=in_panel)(self._digit)
         for key, command in {"f1": "/help", "f2": "/tasks", "f3": "/recalled", "f4": "/diff", "f5": "/undo"}.items():
             keys.add(key)(lambda _, command=command: self._take(command))
@@ -488,7 +509,7 @@ class ChatTerminal:
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-        elif not self._picked(self.panel, buffer):
+        elif not self._picked(self.panel, buffer, is_sent=True):
             buffer.validate_and_handle()
 
     def _digit(self, event: KeyPressEvent) -> None:
@@ -499,14 +520,14 @@ class ChatTerminal:
         if not is_typing:
             asyncio.get_running_loop().call_later(TYPING_SECONDS, self._picked, panel, buffer)
 
-    def _picked(self, panel: Panel | None, buffer: Buffer) -> bool:
-        """Take what was typed for an answer where it is a digit and nothing else."""
-        digit = buffer.text
-        if panel is None or panel is not self.panel or not (len(digit) == 1 and digit in "123456789"):
+    def _picked(self, panel: Panel | None, buffer: Buffer, *, is_sent: bool = False) -> bool:
+        """Take what was typed for an answer where it is one and nothing else."""
+        at = panel.meant(buffer.text, is_sent=is_sent) if panel is not None and panel is self.panel else None
+        if panel is None or at is None:
             return False
         buffer.reset()
         self._last_typed = 0.0  # whoever answered is not in the middle of typing
-        panel.pick(int(digit))
+        panel.pick(at)
         return True
 
     def _interrupt(self, event: KeyPressEvent) -> None:
@@ -534,6 +555,12 @@ class ChatTerminal:
         name = f"[pasted text {len(self._pastes) + 1}: {lines:,} lines]"
         self._pastes[name] = text
         event.current_buffer.insert_text(name)
+
+
+def _listed(one: SessionSummary) -> str:
+    """A conversation to choose: when, what about, how long, and the name that `/resume` takes."""
+    last = datetime.fromtimestamp(one.ref.modified).astimezone()
+    return f"{last:%Y-%m-%d %H:%M}  {one.title}  ({one.messages} messages, {one.ref.id})"
 
 
 def _in_words(task: BackgroundTask) -> str:

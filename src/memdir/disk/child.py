@@ -46,13 +46,15 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
 async def run_child(
     arguments: Sequence[str],
     *,
-    stdin: bytes = b"",
+    stdin: bytes | None = b"",
     environment: Mapping[str, str] | None = None,
     cwd: str | None = None,
     timeout_seconds: float,
     max_output_bytes: int,
 ) -> ChildResult:
-    """Run a program to its end. ChildTimeout after the limit; OSError when it cannot be started; may be cancelled."""
+    """Run a program to its end. ChildTimeout after the limit; OSError when it cannot be started; may be cancelled.
+
+    Without `stdin` nothing comes there as long as we live: its end tells the program that we were killed."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: _Protocol(limit=READ_BYTES, loop=loop),
@@ -70,7 +72,8 @@ async def run_child(
         async with asyncio.timeout(timeout_seconds), asyncio.TaskGroup() as group:
             pipes = ((process.stdout, output), (process.stderr, errors))
             work = [group.create_task(_read(process, *pipe, max_output_bytes)) for pipe in pipes]
-            work.append(group.create_task(_feed(process, stdin)))
+            if stdin is not None:
+                work.append(group.create_task(_feed(process, stdin)))
             group.create_task(_wait(process, protocol, work))
     except TimeoutError:
         raise ChildTimeout(bytes(output[:max_output_bytes])) from None

@@ -241,8 +241,11 @@ class Permissions:
         if fault or not command.strip():
             return Deny(fault or "command is empty")
         known = "commands" in self.allowed or f"run {command}" in self.allowed or command in self._always
-        if known or (surely_reads(command, cwd=self._root) and self._stays_inside(command)):
+        is_reading = surely_reads(command, cwd=self._root)
+        if known or (is_reading and self._stays_inside(command)):
             return Allow()
+        if is_reading:
+            return Permission(call, "Run a command that may read outside the project", command)
         always: tuple[Consent, ...] = ("always",) if self.memory.settings.enabled else ()  # else nothing is kept
         return Permission(call, "Run a command", command, ("once", "session", *always, "no"))
 

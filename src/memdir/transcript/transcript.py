@@ -10,6 +10,7 @@ from typing import Any
 from memdir.disk.atomic import FILE_MODE, disk_error, make_folder
 from memdir.disk.open_writers import is_shared, mark_writing
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK, require_plain
+from memdir.errors import UsageError
 from memdir.transcript.message import Message
 from memdir.transcript.record import encode, message_fields
 from memdir.version import __version__
@@ -48,6 +49,7 @@ class Transcript:
         self._descriptor: int | None = None
         self._is_marked = False
         self._is_torn = False
+        self._is_first = False  # whether nobody may have made the file before us
 
     def append_message(self, message: Message) -> Message:
         """Write a message behind the last one. Returns it with its id and time."""
@@ -108,8 +110,10 @@ class Transcript:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def is_free(self) -> bool:
-        """Whether nobody else is known to write it. Where there is such a file, we are from now on."""
-        is_free = not os.path.exists(self.path) or not is_shared(self._open())
+        """Whether nobody else is known to write it; from now on we are. Where there is no such file yet, the first
+        record makes it, unless another process was first: that is then an error."""
+        self._is_first = not os.path.exists(self.path)
+        is_free = self._is_first or not is_shared(self._open())
         if not is_free:
             self.close()
         return is_free
@@ -124,12 +128,16 @@ class Transcript:
             make_folder(os.path.dirname(self.path))
             descriptor = -1
             try:
-                descriptor = os.open(self.path, _OPEN, FILE_MODE)
+                descriptor = os.open(self.path, _OPEN | os.O_EXCL * self._is_first, FILE_MODE)
+                self._is_first = False
                 status = os.fstat(descriptor)
                 require_plain(status)
             except OSError as error:
                 if descriptor >= 0:
                     os.close(descriptor)
+                if isinstance(error, FileExistsError) and os.path.isfile(self.path):
+                    remedy = "Go on with it there, or begin another one"
+                    raise UsageError("this conversation was begun in another window meanwhile", remedy=remedy) from None
                 raise disk_error(error, "open", self.path) from error
             # A process that was killed in mid-write left half a line: ours begins on a fresh one (J3).
             self._is_torn = status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"

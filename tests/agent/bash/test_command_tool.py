@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,13 @@ from memdir.agent import CommandTool, Outcome, ToolContext
 from memdir.agent.bash import bash_tool
 from memdir.agent.file_access import DiskFiles
 from tests.leaks import nothing_left_behind
+
+HOST = """
+import asyncio, os, sys
+from memdir.agent import CommandTool, ToolContext
+from memdir.agent.file_access import DiskFiles
+asyncio.run(CommandTool().run({"command": sys.argv[1]}, ToolContext(os.getcwd(), DiskFiles())))
+"""
 
 
 async def run(folder: Path, command: str, **more: float) -> Outcome:
@@ -52,3 +63,28 @@ async def test_nobody_waits_for_what_left_its_group(tmp_path: Path, monkeypatch:
         assert await run(tmp_path, command, timeout_seconds=30) == Outcome("(no output)")
     finally:
         os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
+
+
+def test_a_host_that_is_killed_takes_its_command_and_all_that_it_started_along(tmp_path: Path) -> None:
+    """G4: SIGKILL lets nobody tidy up."""
+    (tmp_path / "host.py").write_text(HOST, encoding="utf-8")
+    alive = "for n in 1 2; do sh -c 'echo $$ > new'$n'; mv new'$n' pid'$n'; sleep 300; :' & done; wait"
+    host = subprocess.Popen([sys.executable, "host.py", alive], cwd=tmp_path)
+    until = time.monotonic() + 60
+    try:
+        while not all((tmp_path / f"pid{n}").exists() for n in (1, 2)):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        watched = [os.pidfd_open(int((tmp_path / f"pid{n}").read_text())) for n in (1, 2)]
+    finally:
+        host.kill()
+        host.wait()
+    for one in watched:
+        assert select.select([one], [], [], 60)[0], "it goes on"
+        os.close(one)
+
+
+async def test_a_command_that_waits_for_all_its_children_waits_for_none_of_ours(tmp_path: Path) -> None:
+    program = "import os\ntry:\n    os.wait()\nexcept ChildProcessError:\n    print('no child')"
+    told = await run(tmp_path, f'exec {sys.executable} -c "{program}" >&2', timeout_seconds=60)
+    assert told == Outcome("no child")

@@ -30,8 +30,10 @@ REAP_SECONDS = 5.0  # a killed process is gone in milliseconds, unless a disk ha
 TIMEOUT_SECONDS, LONGEST_SECONDS = 30.0, 300.0  # in the sandbox
 PATIENT_SECONDS, MOST_PATIENT_SECONDS = 120.0, 600.0  # with what a person agreed to
 MAX_OUTPUT_BYTES = 400_000  # more than a result may hold; the box shortens it
-# The command arrives as $0, never inside this text; what it complains of stands where it was said.
-_SHELL = ("/bin/sh", "-c", 'exec /bin/sh -c "$0" 2>&1 </dev/null')
+# The command arrives as $0, never inside this text; what it complains of stands where it was said. Beside it, and no
+# child of it that it could wait for, a shell waits until nobody holds our end of the pipe: killed, we stop nothing.
+_WATCH = "( (read -r line <&3; kill -KILL 0) >/dev/null 2>&1 & ) 3<&0"
+_SHELL = ("/bin/sh", "-c", f'{_WATCH}; exec /bin/sh -c "$0" 2>&1 </dev/null')
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,11 @@ class CommandTool:
         limit = min(MOST_PATIENT_SECONDS, float(str(arguments.get("timeout_seconds", PATIENT_SECONDS))))
         try:
             done = await run_child(
-                (*_SHELL, command), cwd=context.cwd, timeout_seconds=limit, max_output_bytes=MAX_OUTPUT_BYTES
+                (*_SHELL, command),
+                stdin=None,
+                cwd=context.cwd,
+                timeout_seconds=limit,
+                max_output_bytes=MAX_OUTPUT_BYTES,
             )
         except ChildTimeout as late:
             return _told(late.output.decode("utf-8", "replace"), f"[stopped after {limit:g} s]", is_error=True)
