@@ -18,13 +18,20 @@ _WRITERS = {"echo": " ", "printf": "\n"}  # give their words to what is behind t
 _BLOCK_ENDS = frozenset(("}", "done", "fi", "esac"))  # what was written within goes on from here
 _WORDS_BEFORE = frozenset(("then", "do", "else", "elif", "if", "while", "until", "!", "coproc"))
 # Programs that run the command behind their own options: where it begins is not known, so it may begin anywhere.
-_RUNNERS = frozenset(("sudo", "doas", "env", "nohup", "nice", "command", "exec", "builtin", "xargs", "timeout")) | {
-    *("ionice", "stdbuf", "setsid", "chronic", "watch", "parallel", "npx", "ssh", "time", "flock", "strace", "chroot"),
-    *("pkexec", "runuser", "unshare", "busybox", "docker", "podman", "kubectl"),
-}
-_TAKE_LINES = frozenset(("ssh", "watch", "parallel", "trap"))  # a command in one word
+_RUNNING = (
+    "arch builtin bunx busybox bwrap caffeinate chronic chroot chrt command doas dumb-init entr env",
+    "envdir exec fakeroot faketime firejail flock gdb gosu gtime gtimeout ionice ltrace nice nohup npx",
+    "nsenter numactl parallel perf pkexec proxychains4 rlwrap runuser sandbox-exec script setarch setpriv",
+    "setsid sg ssh stdbuf strace su-exec sudo systemd-run taskset time timeout tini torsocks unbuffer",
+    "unshare uvx valgrind watch wsl xargs xvfb-run",
+)
+_RUNNERS = frozenset(name for names in _RUNNING for name in names.split())
+# Words of many programs behind which a command stands: `uv run`, `bundle exec`, `pnpm dlx`, `nix develop -c`.
+_RUN = frozenset(("run", "exec", "x", "dlx", "foreach", "-c", "--command", "--exec", "--"))
+_EACH = frozenset(("-exec", "-execdir", "-ok", "-okdir"))  # the same of `find`
+_TAKE_LINES = frozenset(("ssh", "watch", "parallel", "trap", "hyperfine", "tmux", "screen", "concurrently"))
+_BEFORE_LINE = frozenset(("--exec", "--run", "--command", "foreach"))  # a command in one word
 _UNQUOTED = str.maketrans({**dict.fromkeys(_ENDS | {"$", "`"}, " "), **dict.fromkeys("\\'\"", "")})
-_BEFORE_COMMAND = ("-exec", "-execdir", "-ok", "-okdir", "--exec")
 _TEXT = "text"  # the quotes of a text that has none around it, as a heredoc
 
 
@@ -35,9 +42,14 @@ class ShellCommand:
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
-        is_runner = bool(words) and _name(words[0]) in _RUNNERS
-        behind = [at + 1 for at, word in enumerate(words) if is_runner or word in _BEFORE_COMMAND]
-        self.starts = frozenset((0, *behind))
+        program = _name(words[0]) if words else ""
+        runs = 0 if program in _RUNNERS else _run_by_word(words) if program not in _WRITERS else len(words)
+        each = [at + 1 for at, word in enumerate(words) if word in _EACH]
+        self.starts = frozenset((0, *each, *range(runs + 1, len(words))))
+
+
+def _run_by_word(words: list[str]) -> int:
+    return next((at for at, word in enumerate(words) if at and word in _RUN), len(words))
 
 
 def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCommand]:
@@ -63,9 +75,10 @@ def _lines_given(words: list[str]) -> Iterator[str]:
     program = _name(words[0]) if words else ""
     if program == "eval":
         yield " ".join(words[1:])
-    if program in _TAKE_LINES:
-        yield from (word for word in words[1:] if " " in word)
-    none = 0 if program in _RUNNERS else len(words)
+    for at, word in enumerate(words):
+        if at and " " in word and (program in _TAKE_LINES or words[at - 1] in _BEFORE_LINE):
+            yield word
+    none = 0 if program in _RUNNERS else _run_by_word(words)
     shell = next((at for at, word in enumerate(words) if _name(word) in _SHELLS), none)
     options = range(shell + 1, len(words))
     given = next((at for at in options if words[at][:1] == "-" != words[at][1:2] and "c" in words[at]), len(words))
