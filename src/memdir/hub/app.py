@@ -73,14 +73,12 @@ class HubApp:
         try:
             found = self._route(scope)
             route = found.path
-            try:
-                response: Response = await found.endpoint(Request(scope, receive))
-            except DatabaseBusy:
-                busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again")
-                raise busy.after(RETRY_SECONDS) from None
+            response: Response = await found.endpoint(Request(scope, receive))
             status = response.status_code
             await response(scope, receive, send)
-        except HubRefusal as refused:
+        except (HubRefusal, DatabaseBusy) as error:
+            busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again").after(RETRY_SECONDS)
+            refused = error if isinstance(error, HubRefusal) else busy
             status = refused.status
             await refused.response()(scope, receive, send)
         except Exception:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Mapping
 
 from starlette.requests import Request
@@ -26,7 +25,7 @@ PAGE_BYTES = 4 * 1024 * 1024
 MOST_VERSIONS = 200
 MAX_REASON = 200
 LOG_TIMES = 8  # as many bytes of old texts are kept as a team may have; beyond that the oldest go
-LOG_BYTES = 1024 * 1024  # that a team writes between two looks at that
+LOG_BYTES = 1024 * 1024  # that a team writes before the first look at that, which reads all of its log
 _ETAG = re.compile(r'"([0-9a-f]{64})"')
 _CONDITIONS = (b"if-match", b"if-none-match")
 
@@ -43,7 +42,7 @@ class EntryRoutes:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._written_bytes: Counter[str] = Counter()
+        self._until_look: dict[str, int] = {}  # bytes that a team may write until its log is looked at
 
     async def entry(self, request: Request) -> Response:
         if request.method == "PUT":
@@ -92,12 +91,15 @@ class EntryRoutes:
     async def _apply(self, author: Author, changes: list[Change]) -> tuple[int, list[Changed]]:
         revision, done = await self._hub.database.apply(author, changes, self._hub.now)
         self._hub.waiting.wake(author.team)
-        self._written_bytes[author.team] += sum(change.size for change in changes)
-        if self._written_bytes[author.team] > LOG_BYTES:
-            del self._written_bytes[author.team]
-            about = author.team, author.team, LOG_TIMES, author.team
-            await self._hub.database.run(SQL["versions_beyond"], self._hub.now, *about)
+        left = self._until_look.get(author.team, LOG_BYTES) - sum(change.size for change in changes)
+        self._until_look[author.team] = left if left >= 0 else await self._shorten_log(author.team)
         return revision, done
+
+    async def _shorten_log(self, team: str) -> int:
+        """Erase texts beyond the team's log; how much it may write until that is read again, whole: all it may have."""
+        ((*_, most, _, _),) = await self._hub.database.run(SQL["team_told"], team)
+        await self._hub.database.run(SQL["versions_beyond"], self._hub.now, team, team, LOG_TIMES * most)
+        return int(most)
 
     async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared. That somebody tried is worth knowing; what it was is in nobody's log."""
@@ -172,8 +174,7 @@ class EntryRoutes:
         of_key = [bounds.require_key(key) for key in request.query_params.getlist("key")[:1]]
         statement = SQL["versions_of_entry" if of_key else "versions"]
         rows = await self._hub.database.run(statement, identity.team, before, *of_key, limit + 1)
-        shown = [_version(row) for row in rows[:limit]]
-        return answer({"versions": shown, "more": len(rows) > limit})
+        return answer({"versions": [_version(row) for row in rows[:limit]], "more": len(rows) > limit})
 
     async def version(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "read")

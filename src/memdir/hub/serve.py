@@ -5,6 +5,7 @@ that the server does not set by itself: how long a head and a body may take to a
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import json
 import logging
@@ -194,6 +195,7 @@ class WorkerServer(uvicorn.Server):
 
 def server_of(app: ASGIApp, serving: Serving) -> WorkerServer:
     """The server for an application, with our bounds and our log."""
+    gc.freeze()  # what was loaded stays: nobody goes through it again and again to see whether it is still needed
     config = uvicorn.Config(
         app,
         loop="uvloop" if sys.platform != "win32" else "asyncio",

@@ -104,8 +104,7 @@ class SqliteDatabase:
         return (await self.run(SQL["sqlite_revision"], team))[0]
 
     async def entry(self, team: str, key: str) -> Row | None:
-        rows = await self.run(SQL["sqlite_entry"], team, key)
-        return rows[0] if rows else None
+        return next(iter(await self.run(SQL["sqlite_entry"], team, key)), None)
 
     async def apply(self, author: Author, changes: Sequence[Change], at: int) -> Applied:
         """Whoever asks while others do shares one transaction with them: to reach the disk costs more than all else."""
@@ -127,7 +126,7 @@ class SqliteDatabase:
         teams = {team: _Team(*row) for team, *row in run(SQL["sqlite_teams"], (given,))}
         for team, key, etag, revision, size in run(SQL["sqlite_entries"], (given,)):
             teams[team].known[key] = (etag, revision, size)
-        for team, etag, member, reason in run(SQL["sqlite_texts_sent"], (json.dumps(texts),)):
+        for _, team, etag, member, reason in sorted(run(SQL["sqlite_texts_sent"], (json.dumps(texts),)), reverse=True):
             teams[team].authors[etag] = member  # in the end, of whoever sent it first
             teams[team].purged |= {etag} if reason == "purged" else set()
         new = {

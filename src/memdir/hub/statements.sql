@@ -184,7 +184,7 @@ returning rev
 update versions set content = null, redacted = ? where team = ? and content is not null and rev <= (
   select max(rev) from (
     select rev, sum(size) over (order by rev desc) as held from versions where team = ? and content is not null
-  ) as log where held > ? * (select max_bytes from teams where id = ?)
+  ) as log where held > ?
 )
 and not exists (select 1 from entries e where e.team = versions.team and e.rev = versions.rev and e.deleted = 0)
 returning rev
@@ -288,8 +288,8 @@ where e.team = ? and e.key = ?
 select revision, restored, seal_key from teams where id = ?
 
 -- name: sqlite_teams
-select id, revision, live_entries, live_bytes, max_entries, max_entry_bytes, max_bytes from teams
-where id in (select key from json_each(?))
+select one.id, one.revision, one.live_entries, one.live_bytes, one.max_entries, one.max_entry_bytes, one.max_bytes
+from json_each(?) asked cross join teams one where one.id = asked.key
 
 -- name: sqlite_entries
 select one.team, one.key, one.etag, one.rev, one.size
@@ -303,11 +303,10 @@ cross join entries one indexed by entries_by_folded_key
 where one.team = asked.key and one.folded = named.value and one.deleted = 0
 
 -- name: sqlite_texts_sent
-select one.team, one.etag, one.member, one.reason
+select one.rev, one.team, one.etag, one.member, one.reason
 from json_each(?) asked cross join json_each(asked.value) named
 cross join versions one indexed by versions_by_text
 where one.team = asked.key and one.etag = named.value
-order by one.rev desc
 
 -- name: sqlite_version_made
 insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)
