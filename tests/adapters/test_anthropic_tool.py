@@ -256,6 +256,16 @@ def test_what_may_not_be_is_answered_in_words_to_act_on(memory: MemDir, tool: Me
     assert len(memory.list()) == 2
 
 
+@pytest.mark.parametrize("path", ["logs/2026/11/note.md", "logs/2026/note.md", "a.md/note.md"])
+def test_nothing_comes_where_no_listing_finds_it(memory: MemDir, tool: MemoryTool, path: str) -> None:
+    """What no listing names, nobody could delete again: neither a new memory lies there nor a renamed one."""
+    does(tool, "create", path="/memories/rule.md", file_text=RULE)
+    assert "Choose another folder" in refusal(tool, "create", path=f"/memories/{path}", file_text=RULE)
+    assert "Choose another" in refusal(tool, "rename", old_path="/memories/rule.md", new_path=f"/memories/{path}")
+    assert [header.key for header in memory.list()] == ["rule.md"]
+    assert not Path(memory.place.root, path).exists()
+
+
 def test_with_memory_off_nothing_is_created(project: Path, tmp_path: Path) -> None:
     tool = MemoryTool(open_memory(project, flags={"memoryEnabled": False}))
     assert "off" in refusal(tool, "create", path="/memories/a.md", file_text="x")
@@ -297,3 +307,24 @@ def test_what_is_the_team_s_stays_there_and_nothing_else_comes_there(memory: Mem
     assert not any_guard(memory)
     does(tool, "rename", old_path="/memories/ops", new_path="/memories")
     assert "habit.md" in [header.key for header in memory.list()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"command": "create", "path": "/memories/x.md"}, "file_text is missing"),
+        ({"command": "create", "path": 5, "file_text": "x"}, "path is not a text"),
+        ({"command": "str_replace", "path": "/memories/x.md", "old_str": "x"}, "new_str is missing"),
+        ({"command": "insert", "path": "/memories/x.md", "insert_line": "two", "insert_text": "x"}, "a whole number"),
+        ({"command": "delete"}, "path is missing"),
+        ({"command": "rename", "old_path": "/memories/x.md"}, "new_path is missing"),
+    ],
+)
+def test_an_argument_that_a_model_left_out_is_named(tool: MemoryTool, arguments: dict[str, Any], words: str) -> None:
+    assert words in refusal(tool, **arguments)
+
+
+@pytest.mark.parametrize("lines", [["a", "b"], [1], "1-2", []])
+def test_what_is_no_range_of_lines_shows_the_whole_file(tool: MemoryTool, lines: object) -> None:
+    does(tool, "create", path="/memories/x.md", file_text="Deploys happen on Tuesdays only.")
+    assert "Tuesdays" in does(tool, "view", path="/memories/x.md", view_range=lines)

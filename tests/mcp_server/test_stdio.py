@@ -149,6 +149,58 @@ def test_a_pinned_memory_stays(memdir_command: str, project: Path) -> None:
     assert "Never on Fridays" in file.read_text()
 
 
+def test_only_a_whole_name_is_changed_or_deleted(memdir_command: str, project: Path) -> None:
+    """A file that a model made up, or saw in another scope, must not hit the memory that happens to fit."""
+    memory = open_memory(project)
+    file = Path(memory.add("Never use print for logging here, use structlog.", "feedback").memory.path)
+    users = memory.add("I am colour blind.", "user", scope="user").memory.key
+    before = file.read_bytes()
+    wanted: list[tuple[str, dict[str, str]]] = [
+        *(("forget", {"memory": "print"}), ("update", {"memory": "logging", "text": "x"})),
+        *(("forget", {"memory": users}), ("update", {"memory": users, "text": "x"})),
+        *(("forget", {"memory": "no_such_file.md"}), ("why", {"memory": users}), ("list", {})),
+    ]
+    calls = [request(at, "tools/call", name=tool, arguments=given) for at, (tool, given) in enumerate(wanted)]
+    part, other, *own, mistyped, why, listed = spoken(memdir_command, project, calls)
+    for answer in (part, other, *own, mistyped):
+        assert answer["result"]["isError"] and "`memdir" not in str(answer), "a model has no shell"
+    assert all(file.name in str(answer) for answer in (part, other)), "which it may have meant"
+    assert all("the user's own" in str(answer) for answer in own) and "`list`" in str(mistyped)
+    assert why["result"]["structuredContent"]["changes"][0]["file"] == users
+    assert [one["file"] for one in listed["result"]["structuredContent"]["memories"]] == [file.name, users]
+    assert file.read_bytes() == before and memory.get(users, scope="user")
+    (done,) = spoken(
+        memdir_command, project, [request(9, "tools/call", name="forget", arguments={"memory": file.stem})]
+    )
+    assert not done["result"]["isError"] and not file.exists()
+
+
+def test_a_text_with_a_header_of_its_own_gets_no_second_one(memdir_command: str, project: Path) -> None:
+    """`recall` and the resources show memories with theirs, and a model gives the whole back."""
+    memory = open_memory(project)
+    file = Path(memory.add("Always use uv instead of pip.", "feedback").memory.path)
+    header = file.read_text().partition("\n---\n")[0]
+    tea = "---\nname: Tea\ndescription: likes tea\ntype: user\n---\n\nThe user likes tea with milk.\n"
+    calls = [
+        request(
+            *(1, "tools/call"),
+            name="update",
+            arguments={"memory": file.name, "text": f"{header}\n---\n\nAlways use uv instead of pip, also in CI.\n"},
+        ),
+        request(2, "tools/call", name="remember", arguments={"text": f"```markdown\n{tea}```"}),
+        request(3, "tools/call", name="remember", arguments={"text": tea.partition("\n\n")[0]}),
+    ]
+    _, _, empty = spoken(memdir_command, project, calls)
+    assert empty["result"]["isError"] and "empty" in str(empty), "a header alone says nothing"
+    changed = memory.get(file.name).topic
+    assert changed.description == "Always use uv instead of pip, also in CI" and changed.kind == "feedback"
+    assert changed.body.strip() == "Always use uv instead of pip, also in CI."
+    kept = memory.get("user_tea.md").topic
+    assert (kept.name, kept.description, kept.body.strip()) == ("Tea", "likes tea", "The user likes tea with milk.")
+    rule = memory.add("---\n\nA line above is no header.", "feedback").memory.topic
+    assert rule.body.strip() == "---\n\nA line above is no header."
+
+
 def test_a_memory_of_the_team_stays(memdir_command: str, project: Path) -> None:
     memory = open_memory(project)
     memory.add("There is a directory now.")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncBuiltinFunctionTool, ToolError
 
 from memdir.agent.tools.file_tools import as_in_file, numbered
-from memdir.agent.workspace import Workspace, keeps_pinned
+from memdir.agent.workspace import Workspace, keeps_pinned, refuse_place
 from memdir.disk.safe_path import INDEX_NAME, is_index
 from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.door import quoted, shown
@@ -124,6 +124,7 @@ class _Commands:
                 if store.read_bytes(place) is not None:
                     raise BadMemoryFile(f"{_shown(place)} exists already", remedy="Choose another name")
                 memory = store.read(key)
+                refuse_place(place)
                 refuse_secrets(place, b"", None, scope=store.scope)  # in the new name
                 change.put_back(place, memory.topic.data, mtime_ns=memory.mtime_ns)  # neither judged again nor newer
                 change.put_entry(place, memory.topic)
@@ -177,7 +178,8 @@ class _Commands:
             raise _missing(folder)
         lines = manifest(headers[:MAX_LISTED], scope=self._scope)
         more = more_than_listed(len(headers) - MAX_LISTED) if len(headers) > MAX_LISTED else ""
-        return f"{_shown(folder)} holds {len(headers)} files, newest first:\n{lines}{more}".rstrip()
+        count = "1 file" if len(headers) == 1 else f"{len(headers)} files, newest first"
+        return f"{_shown(folder)} holds {count}:\n{lines}{more}".rstrip()
 
 
 def _read(store: MemoryStore, key: str) -> bytes:
@@ -242,16 +244,23 @@ def _shown(key: str) -> str:
 
 
 def _window(lines: list[int] | None) -> Mapping[str, int]:
-    """A range of lines as `Read` takes it; the end -1 is the end of the file."""
-    first, last = (*(lines or ()), 1, -1)[:2] if lines and len(lines) == 2 else (1, -1)
+    """A range of lines as `Read` takes it; the end -1 is the end of the file; what is no range is all of it."""
+    is_range = isinstance(lines, list) and len(lines) == 2 and all(isinstance(line, int) for line in lines)
+    first, last = lines if lines and is_range else (1, -1)
     first = max(1, first)
     return {"offset": first} if last < 0 else {"offset": first, "limit": max(1, last - first + 1)}
 
 
-def _answered(command: Callable[[], str]) -> str:
-    """What a command says; its refusal as an error of the tool."""
+def _answered(do: Callable[..., str], command: object, *names: str) -> str:
+    """What a command says to its arguments of these names; its refusal, also where a model left one out, as an error of
+    the tool."""
+    given = [getattr(command, name, None) for name in names]
+    for name, value in zip(names, given, strict=True):
+        kind, words = (int, "a whole number") if name == "insert_line" else (str, "a text")
+        if not isinstance(value, kind):
+            raise ToolError(f"Error: {name} is {'missing' if value is None else f'not {words}'}. Call it again with it")
     try:
-        return command()
+        return do(*given)
     except MemdirError as error:
         raise ToolError(f"Error: {error}") from error
 
@@ -271,22 +280,22 @@ class MemoryTool(BetaAbstractMemoryTool):
         self._commands = _Commands(memory, scope, session)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        return _answered(lambda: self._commands.view(command.path, command.view_range))
+        return _answered(lambda path: self._commands.view(path, command.view_range), command, "path")
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        return _answered(lambda: self._commands.create(command.path, command.file_text))
+        return _answered(self._commands.create, command, "path", "file_text")
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        return _answered(lambda: self._commands.str_replace(command.path, command.old_str, command.new_str))
+        return _answered(self._commands.str_replace, command, "path", "old_str", "new_str")
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        return _answered(lambda: self._commands.insert(command.path, command.insert_line, command.insert_text))
+        return _answered(self._commands.insert, command, "path", "insert_line", "insert_text")
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        return _answered(lambda: self._commands.delete(command.path))
+        return _answered(self._commands.delete, command, "path")
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        return _answered(lambda: self._commands.rename(command.old_path, command.new_path))
+        return _answered(self._commands.rename, command, "old_path", "new_path")
 
 
 class AsyncMemoryTool(BetaAsyncBuiltinFunctionTool):

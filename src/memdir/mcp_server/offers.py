@@ -90,6 +90,10 @@ class MemoryOffers:
             text, found = self._calls[name](arguments)
         except SecretRefused as error:  # the way around it is a person's
             return _told(f"{error.message}. Leave it out and say where it is kept instead", is_error=True)
+        except MemoryNotFound as error:  # whoever calls has these tools, no shell
+            from memdir.store.memories import LISTING
+
+            return _told(str(error).replace(LISTING, "`search` and `list` tell the file names"), is_error=True)
         except MemdirError as error:
             return _told(str(error), is_error=True)
         return {**_told(text), "structuredContent": found}
@@ -121,35 +125,50 @@ class MemoryOffers:
         return told, {"file": key, "isNew": added.is_new}
 
     def _update(self, arguments: Arguments) -> tuple[str, Result]:
-        self._require_ours(arguments["memory"])
-        description = arguments.get("description", "")
-        changed = self._memory.update(arguments["memory"], arguments["text"], description=description)
+        key = self._require_ours(arguments["memory"]).key
+        changed = self._memory.update(key, arguments["text"], description=arguments.get("description", ""))
         return f"Updated {changed.key}", {"file": changed.key}
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
         memory = self._require_ours(arguments["memory"])
         if self._memory.guards.of(memory.topic, memory.key):
             raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
-        key = self._memory.forget(arguments["memory"])
+        key = self._memory.forget(memory.key)
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
 
     def _require_ours(self, name: str) -> Memory:
-        """A memory that a client may change: neither the team's nor pinned."""
+        """A memory that a client may change, by its whole name: a part that happens to fit would hit another. Not the
+        team's, the user's own for all projects, or a pinned one."""
         from memdir.store.trust import is_of_team
 
+        if self._scope_of(name) == "user":
+            told = f"{name} is the user's own for all projects and stays as it is"
+            raise MemdirError(told, remedy="They can change it")
         memory = self._memory.get(name)
+        if name.strip() not in (memory.key, memory.key.removesuffix(".md"), memory.path, memory.topic.name):
+            remedy = f"Did you mean {memory.key}? Give its whole file name"
+            raise MemoryNotFound(f"there is no memory {name!r}", remedy=remedy)
         if is_of_team("project", memory.key):
             raise MemdirError(f"{memory.key} is the team's and stays as it is", remedy="A person can change it")
         if memory.topic.is_pinned:
             raise MemdirError(f"{name} is pinned by a person and stays as it is", remedy="They can change it")
         return memory
 
+    def _scope_of(self, name: str) -> str:
+        """Where a file of that name stands, which `search` tells of in both."""
+        key = f"{name.removesuffix('.md')}.md"
+        in_project, in_users = (any(key == one.key for one in _headers(self._memory, scope)) for scope in _SCOPES)
+        return "user" if in_users and not in_project else "project"
+
     def _list(self, arguments: Arguments) -> tuple[str, Result]:
-        scope, limit = arguments.get("scope", "project"), arguments.get("limit", LISTED)
-        headers, after = _page(
-            self._memory.list(arguments.get("type"), scope=scope), arguments.get("cursor", ""), limit
-        )
-        found = [self._about(header.key, header, scope) for header in headers]
+        wanted = arguments.get("scope", "all")
+        known = [
+            (scope, header)
+            for scope in (_SCOPES if wanted == "all" else (wanted,))
+            for header in self._memory.list(arguments.get("type"), scope=scope)
+        ]
+        shown, after = _page(known, arguments.get("cursor", ""), arguments.get("limit", LISTED))
+        found = [self._about(header.key, header, scope) for scope, header in shown]
         more = f"\nMore with cursor {after!r}" if after else ""
         return (_lines(found) or "There is none.") + more, {
             "memories": found,
@@ -167,7 +186,8 @@ class MemoryOffers:
         from memdir.prompts.door import shown_line
         from memdir.store.scan import iso_time
 
-        changes = self._memory.why(arguments["memory"], scope=arguments.get("scope", "project"))
+        name = arguments["memory"]
+        changes = self._memory.why(name, scope=arguments.get("scope") or self._scope_of(name))
         found = [
             {
                 "file": key,

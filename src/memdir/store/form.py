@@ -176,6 +176,13 @@ def without_fence(text: str) -> str:
     return "\n".join([*lines[opened + 1 : end], *kept]).strip("\n") + "\n"
 
 
+def headed(text: str) -> Topic | None:
+    """The memory that a text is which brings a header of its own, as readers of memories see them; None for others."""
+    bare = without_fence(text).lstrip("\ufeff \t\r\n")
+    topic = Topic(_with_header(bare).encode("utf-8", "surrogateescape")) if bare.startswith("---") else None
+    return topic if topic and topic.has_frontmatter and topic.fields.keys() & set(_MAIN) else None
+
+
 def _without_tildes(text: str) -> str:
     """A body that is fenced as a whole with tildes is no code, but words that were meant to be put away, or shown."""
     return _TILDES.sub(lambda found: f"{found['head']}{found['body']}\n", text)

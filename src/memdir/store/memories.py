@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, SeveralFit, UsageError
+from memdir.store.form import headed
 from memdir.store.history import Origin
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -18,6 +19,7 @@ from memdir.text.naming import describe, file_stem, first_words, free_key, title
 from memdir.text.words import split_words
 
 CLOSE = 0.75  # of the letters of a word and a mistyped one
+LISTING = "`memdir list --scope all`, or `memory.list()`, shows what there is"
 MAX_PART = 1_000  # bytes of a given name or description: a line, not a text
 
 
@@ -98,7 +100,13 @@ def save_memory(
 
 
 def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
-    """A memory with another text. A name or description that was made from the text before is made again."""
+    """A memory with another text, which may bring a header. A name or description that was made from the text before is
+    made again."""
+    if given := headed(text):
+        require_words(given.body)
+        name = name or (given.name if given.name != topic.name else "")
+        description = description or (given.description if given.description != topic.description else "")
+        topic, text = topic.with_field("type", given.kind) if given.kind else topic, given.body
     old_title, old_rest = titled(topic.body)
     title, rest = titled(text)
     was_described = topic.description == describe(old_rest)
@@ -161,7 +169,7 @@ def no_such_memory(store: MemoryStore, wanted: str, names: Mapping[str, str]) ->
     near = [set(get_close_matches(word, every, cutoff=CLOSE)) for word in split_words(wanted.removesuffix(".md"))]
     meant = sorted(key for key, words in told.items() if near and all(words & one for one in near))[:3]
     remedy = f"Did you mean {' or '.join(meant)}? " if meant else ""
-    remedy += "`memdir list --scope all`, or `memory.list()`, shows what there is"
+    remedy += LISTING
     return MemoryNotFound(f"there is no memory {wanted!r} in {store.root}", remedy=remedy)
 
 

@@ -207,6 +207,12 @@ def too_large(size: int, limit: int = MAX_MEMORY_BYTES) -> str:
     return f"it has {size:,} bytes, and a memory has at most {limit:,}"
 
 
+def is_in_no_place(key: str) -> bool:
+    """Whether a memory of this name would lie where none is looked for."""
+    parts = key.split("/")
+    return any(_is_no_place("/".join(parts[:end])) for end in range(1, len(parts)))
+
+
 def _is_no_place(folder: str) -> bool:
     """`logs/2026` holds days of a daily log, which are no memories (K1), `logs/` itself may; `a.md/` holds none."""
     return folder.endswith(".md") or (folder.startswith("logs/") and folder[5:].isdigit())
