@@ -251,11 +251,19 @@ def _tree_lines() -> dict[str, str]:
     return found
 
 
+def package_page() -> str:
+    """README as a package index shows it, beside nothing that it could link to: what is linked is named, and is in the
+    source package."""
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"\[([^]\n]+)\]\([\w./-]+\)", r"\1", readme)
+
+
 PAGES = {
     "reference/api.md": api_page,
     "reference/cli.md": cli_page,
     "reference/settings.md": settings_page,
     "exit-codes.md": exit_codes_page,
+    "package-description.md": package_page,
 }
 
 

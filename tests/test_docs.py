@@ -113,6 +113,14 @@ def test_no_page_for_people_names_a_clause() -> None:
         assert re.findall(r"\bSPEC\b|\([A-Z]\d{1,2}(?:, [A-Z]\d{1,2})*\)", text) == [], page.name
 
 
+def test_what_a_package_index_shows_links_to_nothing_that_is_not_there() -> None:
+    """It shows a page alone: a link works only when it is whole."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    shown, readme = ((ROOT / name).read_text(encoding="utf-8") for name in (project["readme"], "README.md"))
+    assert re.findall(r"\]\((?!https://)[\w./#-]+\)", shown) == []
+    assert all(line in shown for line in readme.splitlines() if "](" not in line), "and is README otherwise"
+
+
 def test_the_package_brings_all_that_its_readme_links_to() -> None:
     """There is no address of the repository to link to: what is unpacked must do. Once there is one, an index shows
     README beside it, and there a link works only when it is whole."""

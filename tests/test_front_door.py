@@ -302,6 +302,7 @@ async def test_a_conversation_that_memdir_keeps_is_compacted_when_it_is_time(pro
         assert not isinstance(outcome, Skipped), outcome
         assert "A summary of it all." in session.conversation.messages[0].text
         assert session.prompt() == before
+        assert not session.should_compact, "it was just now"
     await memory.close()
 
 

@@ -14,7 +14,7 @@ import pytest
 from memdir import session as session_module
 from memdir.agent.tools.tool import memory_tools
 from memdir.dream.dream import DreamReport, DreamTask, NotDreamt
-from memdir.errors import MemoryNotFound
+from memdir.errors import MemdirError, MemoryNotFound
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Reply, Request, ScriptedModel, Usage, calls, says
@@ -239,13 +239,29 @@ async def test_off_is_off(
     assert [path for path in left if path.name not in {"logs"} | marks] == []
 
 
+def switch_in_file(memory: MemDir, *, is_on: bool) -> None:
+    """As a person does it beside a running conversation, for this project."""
+    kept = Path(memory.layout.local_settings)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(f'{{"memoryEnabled": {str(is_on).lower()}}}')
+
+
+@pytest.mark.parametrize("by_file", [False, True])
 @pytest.mark.parametrize("from_the_start", [False, True])
 async def test_what_is_said_while_memory_is_off_is_never_learned(
-    opened: Opened, events: Events, from_the_start: bool
+    opened: Opened, events: Events, from_the_start: bool, by_file: bool
 ) -> None:
+    """S5: a file of settings that says so in the middle of a conversation counts at once."""
     memory = opened()
     session = memory.session("one")
     talk = session.conversation
+
+    async def switch(*, is_on: bool) -> None:
+        if by_file:
+            switch_in_file(memory, is_on=is_on)
+        else:
+            await session.toggle(is_on=is_on)
+        assert session.is_on is is_on and bool(session.prompt()) is is_on
 
     def turn(said: str) -> None:
         talk.add(user(said))
@@ -255,10 +271,9 @@ async def test_what_is_said_while_memory_is_off_is_never_learned(
     if not from_the_start:
         turn("Please answer in short sentences.")
         await session.extraction.drain()
-    await session.toggle(is_on=False)
+    await switch(is_on=False)
     turn("From now on never mock the database in tests: mocks hid a broken migration.")
-    await session.toggle(is_on=True)
-    assert session.prompt()
+    await switch(is_on=True)
     turn("From now on always write the tests before the code, it saves us rework.")
     await session.close()
     later = memory.session("later")
@@ -268,6 +283,66 @@ async def test_what_is_said_while_memory_is_off_is_never_learned(
     texts = "".join(path.read_text() for path in Path(memory.place.root).glob("*.md"))
     assert "before the code" in texts and "mock" not in texts
     assert [event.fields["is_on"] for event in events.events if event.name == "memory.toggled"] == [False, True]
+    await memory.close()
+
+
+async def test_nothing_comes_of_work_that_a_file_of_settings_switched_off(project: Path, events: Events) -> None:
+    """S5: the model that was asked before may answer what it likes, and is asked no more."""
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+            asked.set()
+            await answer.wait()
+            return await super().complete(request, on_text=on_text)
+
+    written = topic("Never mock", "Never mock the database in tests: mocks hid a broken migration.")
+    model = Slow([calls(("Write", {"file_path": "mocks.md", "content": written})), says("Done."), says("Done.")])
+    memory = open_memory(project, sink=events, flags={"dreamEnabled": "false"}, model=model)
+    memory.start()
+    session = memory.session("one")
+    rule = user("From now on never mock the database in tests: mocks hid a broken migration.")
+    session.turn_ended(Request("m", messages=(rule,)), assistant("Understood."))
+    await asyncio.wait_for(asked.wait(), 10)
+    switch_in_file(memory, is_on=False)
+    answer.set()
+    await session.extraction.drain()
+    assert len(model.requests) == 1
+    assert list(Path(memory.place.root).glob("mocks*")) == []
+    with pytest.raises(MemdirError, match="memory is off"):
+        memory.add("The port is 8080.")
+    await session.close()
+    assert "memory.toggled" in events.names
+    await memory.close()
+
+
+async def test_memory_that_a_file_of_settings_switches_on_is_on(project: Path) -> None:
+    """S5: also where it was off when the conversation began, and nothing of before is learned."""
+    switch_in_file(open_memory(project), is_on=False)
+    memory = open_memory(project, model=BuiltinModel())
+    session = memory.session("one")
+    before = (user("From now on never mock the database in tests: mocks hid a broken migration."), assistant("Yes."))
+    session.turn_ended(Request("m", messages=before[:1]), before[1])
+    assert not session.is_on and not os.path.exists(memory.place.root)
+    switch_in_file(memory, is_on=True)
+    assert session.prompt()
+    rule = user("From now on always write the tests before the code, it saves us rework.")
+    session.turn_ended(Request("m", messages=(*before, rule)), assistant("Understood."))
+    await session.close()
+    texts = "".join(path.read_text() for path in Path(memory.place.root).glob("*.md"))
+    assert "before the code" in texts and "mock" not in texts
+    await memory.close()
+
+
+async def test_a_settings_file_that_somebody_is_at_switches_nothing(opened: Opened) -> None:
+    memory = opened()
+    session = memory.session("one")
+    switch_in_file(memory, is_on=True)
+    Path(memory.layout.local_settings).write_text('{"memoryEnabled": fal')
+    assert session.is_on and session.prompt()
+    switch_in_file(memory, is_on=False)
+    assert not session.is_on and session.prompt() == ""
+    await session.close()
     await memory.close()
 
 

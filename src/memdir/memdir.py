@@ -84,8 +84,8 @@ class MemDir:
         scope: str = "project",
         allow_secret: bool = False,
     ) -> Added:
-        """Write a memory; type, name, description and file name are made from the text where they are not given, and
-        its dates are made absolute, as extraction does it.
+        """Write a memory; type, name, description and file name are made from the text where they are not given, also
+        not by a header that it brings, and its dates are made absolute, as extraction does it.
 
         The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
         insists (S15).
@@ -93,6 +93,7 @@ class MemDir:
         from datetime import datetime
 
         from memdir.model.builtin.extract.eyes import notice
+        from memdir.store.form import headed
         from memdir.store.memories import add_memory, require_words
         from memdir.store.topic import parse_type
 
@@ -100,6 +101,10 @@ class MemDir:
         kind = parse_type(type)
         if type and kind is None:
             raise UsageError(f"there is no type {type!r}", remedy="Choose user, feedback, project or reference")
+        if given := headed(text):
+            text, kind = given.body.strip("\n"), kind or given.kind
+            name, description = name or given.name, description or given.description
+            require_words(text)
         words = {"name": name, "description": description}
         seen = notice(text, datetime.fromtimestamp(self.clock()).astimezone(), kind=kind)
         store = self.stores.to_write(scope)
@@ -295,7 +300,7 @@ class MemDir:
         written while memory is off says so, and nothing is ever learned from it."""
         from memdir.transcript.transcript import Transcript
 
-        path, is_off = self.layout.session(session_id), is_off or (lambda: not self.settings.enabled)
+        path, is_off = self.layout.session(session_id), is_off or (lambda: not self.places.is_on)
         return Transcript(path, session_id=session_id, cwd=self.layout.work_tree, clock=self.clock, is_off=is_off)
 
     def sessions(self) -> Sequence[SessionSummary]:
@@ -346,7 +351,7 @@ class MemDir:
 
     def prompt(self) -> str:
         """The memory section of a system prompt (P1, P2); a session keeps its own."""
-        if not self.settings.enabled:
+        if not self.places.is_on:
             return ""
         from memdir.prompts.compose import load_prompt
 
@@ -363,7 +368,7 @@ class MemDir:
     def context(self) -> str:
         """The index as it goes into the user context, beside the instruction files (P6), and after it that of the
         user's own memories for all projects, and the guards; empty when there is none."""
-        if not self.settings.enabled:
+        if not self.places.is_on:
             return ""
         from memdir.prompts.listing import guards_told, indexes_told
 
@@ -379,7 +384,7 @@ class MemDir:
         from memdir.store.index import Index
 
         listing = lines_of if self.settings.skip_index else index_of
-        told = listing(self.store) if self.settings.enabled else ""
+        told = listing(self.store) if self.places.is_on else ""
         entries = Index(told.encode("utf-8", "replace")).entries()
         return ChatJob(self.place.root, tuple((entry.key, entry.render()) for entry in entries), question)
 

@@ -11,7 +11,7 @@ import os
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError, LockBusy, MemdirError, UsageError
 from memdir.layout import Layout, Place, is_same_folder
-from memdir.settings import is_of_other_agent, load_settings, memory_root, own_memory, root_in_place
+from memdir.settings import is_of_other_agent, load_settings, memory_root, own_memory, root_in_place, settings_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,25 +45,53 @@ class Places:
         self.settings = settings
         self.place = Place(memory_root(environment, settings, layout))  # of the project's own memories
         self._flags = flags
+        self._ruled_by = layout  # by the settings that are found there
+        self._stamp: Sequence[object] = ()
+        self._now = settings
 
     @classmethod
     def read(cls, environment: Environment, folder: str, *, user: str = "", flags: Mapping[str, str] | None) -> Places:
         """Those of a folder. `user` names whose memories for all projects join."""
         layout = Layout(environment.home, folder, user=user)
+        stamp = settings_stamp(layout)
         settings = load_settings(environment, layout, flags=flags)
         if settings.worktrees == "isolated":
             layout = Layout(environment.home, folder, worktrees="isolated", user=user)
-        return cls(environment, layout, settings, flags=flags)
+        found = cls(environment, layout, settings, flags=flags)
+        found._stamp = stamp
+        return found
 
     def over(self, home: str) -> Places:
         """The same settings over another home."""
-        return Places(self.environment, Layout(home, self.layout.work_tree), self.settings, flags=self._flags)
+        found = Places(self.environment, Layout(home, self.layout.work_tree), self.settings, flags=self._flags)
+        found._ruled_by, found._stamp, found._now = self._ruled_by, self._stamp, self._now
+        return found
 
     def look_again(self) -> None:
         """Find everything anew, when a store has followed the project."""
         layout = self.layout
         found = Places.read(self.environment, layout.work_tree, user=layout.user, flags=self._flags)
         self.layout, self.settings, self.place = found.layout, found.settings, found.place
+        self._ruled_by, self._stamp, self._now = found.layout, found._stamp, found.settings
+
+    @property
+    def is_on(self) -> bool:
+        """Whether memory is on by the settings as they are now: a person may switch it in a file while a conversation
+        goes on (S5). The other settings stay as they were found."""
+        if self.settings.enabled != (now := self._settings_now()).enabled:
+            self.settings = self.settings.switched_as(now)
+        return self.settings.enabled
+
+    def _settings_now(self) -> Settings:
+        """Read again where a file is another one than before; as they were while somebody is at one."""
+        stamp = settings_stamp(self._ruled_by)
+        if stamp != self._stamp:
+            from contextlib import suppress
+
+            self._stamp = stamp
+            with suppress(MemdirError):
+                self._now = load_settings(self.environment, self._ruled_by, flags=self._flags)
+        return self._now
 
     def of(self, scope: str) -> Place:
         """Where a scope's memories lie (A1, E1)."""
@@ -130,15 +158,12 @@ class Places:
     def keeps_docs(self) -> bool:
         """Whether magic docs are kept up to date, by the settings as they are now: a running conversation takes up what
         a person switches on or off meanwhile (M2)."""
-        try:
-            return load_settings(self.environment, self.layout, flags=self._flags).magic_docs
-        except MemdirError:  # a file of settings that somebody is at
-            return self.settings.magic_docs
+        return self._settings_now().magic_docs
 
     def require_enabled(self) -> None:
         """MemdirError when memory is off; DiskError when a file stands where its directory should be, which is not the
         same as none."""
-        if not self.settings.enabled:
+        if not self.is_on:
             raise MemdirError(f"memory is off: {self.settings.off_because}", remedy=self.settings.turn_on)
         if not os.path.isdir(self.place.root):
             from memdir.disk.atomic import require_room_for_folder

@@ -69,8 +69,15 @@ class Models:
         """The model with a ledger and caps before it, for work behind a conversation (B1, B2)."""
         from memdir.model.budget import BudgetedModel, under_budget
 
-        model, budget, slug = self.for_chat(), self.budget(), self._places.layout.slug
-        return under_budget(model, lambda inner: BudgetedModel(inner, budget, job, slug, self._sink, at_cap))
+        places, model, budget = self._places, self.for_chat(), self.budget()
+
+        def counted(inner: Model) -> BudgetedModel:
+            made = BudgetedModel(inner, budget, job, places.layout.slug, self._sink, at_cap)
+            if job != "compact":  # a conversation cannot go on without that, memory or not
+                made.is_on = lambda: places.is_on
+            return made
+
+        return under_budget(model, counted)
 
     def for_recall(self) -> Model:
         """The one that chooses what is recalled. ModelError where only the built-in one could."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -81,7 +82,9 @@ class Session:
         self._is_learning = is_learning
         self._memory = memory
         self._shown = shown
-        self._is_on = memory.settings.enabled
+        self._is_wanted = True
+        self._was_on = memory.settings.enabled
+        self._stopping: asyncio.Task[None] | None = None
         self._form: Form = "memdir"
         self._listeners: dict[str, list[Callable[[Any], None]]] = {"saved": [], "updated": [], "dreamt": []}
         self._on_closed = on_closed
@@ -93,6 +96,7 @@ class Session:
         self._recalls: WeakSet[Prefetch] = WeakSet()
         self._heard: frozenset[str] | None = None
         self._last: tuple[Request, Message, Usage | None] | None = None
+        self._is_emptied = False  # the context, since that last one
         self._catching_up: asyncio.Task[None] | None = None
         self._behind = ForkProgress()  # of catching up
         self._dreaming: asyncio.Task[None] | None = None
@@ -135,19 +139,21 @@ class Session:
 
     def prompt(self) -> str:
         """The memory section of the system prompt: the same text until `clear`, `compact` or `toggle` (P6)."""
+        self._follow()
         self._wait_for_team()
         return self._section()
 
     def _section(self) -> str:
         if self._prompt is None:
-            self._prompt = self._memory.prompt() if self._is_on else ""
+            self._prompt = self._memory.prompt() if self._was_on else ""
         return self._prompt
 
     def context(self) -> str:
         """The index for the first user message (P6); empty when there is none."""
+        self._follow()
         self._wait_for_team()
         try:
-            return self._memory.context() if self._is_on else ""
+            return self._memory.context() if self._was_on else ""
         except MemdirError as error:  # somebody put a link or a folder there: the turn goes on without
             self._memory.sink.emit(request_refused(what="index", reason=type(error).__name__))
             return ""
@@ -161,11 +167,12 @@ class Session:
         """Start recall for a user's message; it runs beside the main request and never delays it (R4). The message is
         its words, or its content as an SDK takes it. Needs a running event loop."""
         _require_loop("prefetch")
+        self._follow()
         shape = _checked(form) or self._form
         if self._team is not None:
             self._team.turn_began()
         pending = Prefetch(
-            self._memory.recallers.of if self._is_on else None,
+            self._memory.recallers.of if self._was_on else None,
             self._memory.recallers.threads(),
             words_of(text),
             shown=self._shown,
@@ -182,6 +189,7 @@ class Session:
 
         Waits no longer than `wait` seconds. What comes later joins at the next call: a memory is shown once (R1).
         """
+        self._follow()
         await self.meet_team()
         late, pending = self._late, self.prefetch(text, form=form, recent_tools=recent_tools)
         await pending.wait(wait)
@@ -195,30 +203,45 @@ class Session:
     def clear(self) -> None:
         """The host emptied the context: the prompt is rendered again, and memories may be shown again (P6, R1)."""
         self._prompt = self._own_request = None
+        self._is_emptied = True
         self._shown.forget()
 
     @property
     def is_on(self) -> bool:
-        """Whether memory is on for this session (S5)."""
-        return self._is_on
+        """Whether memory is on for this session (S5), by the settings as they are now."""
+        return self._is_wanted and self._memory.places.is_on
 
     async def toggle(self, *, is_on: bool) -> bool:
         """Switch memory off for this session, or on again (S5); gives whether it is on. Off, what runs behind it is
         stopped, nothing is recalled, and what is said meanwhile is never learned. What the settings turned off stays
-        off."""
-        is_on = is_on and self._memory.settings.enabled
-        if is_on != self._is_on:
-            self._is_on = self.state.memory_is_on = is_on
-            self._prompt = self._own_request = None
-            if not is_on:
-                self._heard = self._heard_so_far()
-                await self._stop(0.0, SWITCHED_OFF)
-                if self._team is not None:
-                    self._team.stop()
-                    self._team = None
-            self._memory.sink.emit(Event("memory.toggled", session=self.id, is_on=is_on))
-            await self.meet_team()
-        return self._is_on
+        off until they say otherwise."""
+        self._is_wanted = is_on
+        self._follow()
+        await self._stopped()
+        await self.meet_team()
+        return self._was_on
+
+    def _follow(self) -> None:
+        """Switch where this conversation, or a person in a file of settings, has switched since: the next call is
+        early enough, for no model is asked behind it meanwhile (`Models.for_job`)."""
+        is_on = self.is_on
+        if is_on == self._was_on:
+            return
+        self._was_on = self.state.memory_is_on = is_on
+        self._prompt = self._own_request = None
+        self._heard = self._heard_so_far() if self._heard is None else self._heard
+        if not is_on:
+            if self._team is not None:
+                self._team.stop()
+                self._team = None
+            with suppress(RuntimeError):  # without a loop nothing runs
+                self._stopping = asyncio.get_running_loop().create_task(self._stop(0.0, SWITCHED_OFF))
+        self._memory.sink.emit(Event("memory.toggled", session=self.id, is_on=is_on))
+
+    async def _stopped(self) -> None:
+        stopping, self._stopping = self._stopping, None
+        if stopping is not None and not stopping.done():  # by now, or with the loop that it ran in
+            await stopping
 
     # What is learned from it
 
@@ -239,8 +262,10 @@ class Session:
         self._require_open()
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
+        was_on = self._was_on
         try:
-            if not self.is_learning:
+            self._follow()
+            if not (was_on and self.is_learning):  # one that began while memory was off, too
                 self._pass_over(turn)
                 return
             if self._heard is not None and not turn.is_subagent:  # a host may have told of no turn while it was off
@@ -252,7 +277,7 @@ class Session:
             reason = getattr(error, "kind", type(error).__name__)
             self._memory.sink.emit(request_refused(what="learning from a turn", reason=reason))
         finally:
-            self._last = (turn.request, turn.reply, usage or counted)
+            self._last, self._is_emptied = (turn.request, turn.reply, usage or counted), False
             if self._team is not None and not turn.is_subagent and not turn.reply.tool_uses:
                 self._team.turn_ended()
 
@@ -351,7 +376,9 @@ class Session:
     def should_compact(self) -> bool:
         """Whether the conversation fills so much of the model's window that it should be compacted now (N7). A host
         that keeps its conversation itself shortens that itself, and then calls `clear`."""
-        return self._last is not None and self.compaction.is_due(context_tokens(*self._last))
+        if self._last is None or self._is_emptied:
+            return False
+        return self.compaction.is_due(context_tokens(*self._last))
 
     async def compact(self, *, keep: str = "", is_automatic: bool = False) -> Compacted | Skipped:
         """Put a summary in the place of what `conversation` holds, and behind it its last messages (N7). `keep` is what
@@ -379,7 +406,7 @@ class Session:
     @property
     def is_learning(self) -> bool:
         """Whether anything is kept of what is said now."""
-        return self._is_on and self._is_learning
+        return self._is_learning and self.is_on
 
     @property
     def keeps_docs(self) -> bool:
@@ -426,8 +453,10 @@ class Session:
         """Wait for what runs behind it, no longer than a limit: the last turn's memories, what earlier sessions left,
         a dream. What is not done by then comes again (X10)."""
         try:
+            self._follow()
+            await self._stopped()
             await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
-            if self._team is not None and self._is_on:
+            if self._team is not None and self._was_on:
                 await asyncio.to_thread(self._team.close)
             for part in filter(None, map(vars(self).get, ("_unlearned", "transcript"))):
                 part.close()
@@ -468,6 +497,7 @@ class Session:
         if self._catching_up is not None or not self.is_learning:
             return
         try:
+            self._memory.stores.begin()  # memory may have been off when it was opened
             self.state.begin()
             if os.path.exists(self._unlearned.path):
                 self.extraction.go_on()
@@ -486,7 +516,7 @@ class Session:
             syncing.join(START_SECONDS)
 
     def _first_sync(self) -> Thread | None:
-        if self._team is not None or not self._is_on or not self._memory.places.syncs:
+        if self._team is not None or not self._was_on or not self._memory.places.syncs:
             return None
         from memdir.share.team import TeamBehind  # most projects have no team
 
@@ -502,7 +532,7 @@ class Session:
     def state(self) -> SessionState:
         """How far the work behind the conversation has come."""
         memory = self._memory
-        return SessionState.load(self.id, memory.layout, memory_is_on=self._is_on)
+        return SessionState.load(self.id, memory.layout, memory_is_on=self._was_on)
 
     @cached_property
     def _plan(self) -> ExtractionPlan:
@@ -583,7 +613,8 @@ class Session:
         """A dream that one asked for: no gate but the lock (D1). `confirm` sees what it would write and decides. That
         of the user's own memories for all projects takes nothing from sessions."""
         memory = self._memory
-        if not self._is_on:
+        self._follow()
+        if not self._was_on:
             return NotDreamt("memory is off")
         from_when = since if since is not None else last_dream(memory.place.root, memory.clock()) or 0.0
         sessions = sessions_since(memory.layout.project_home, from_when, without=self.id)

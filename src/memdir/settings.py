@@ -16,7 +16,7 @@ from memdir.layout import MAX_SLUG, Layout, holds_memories, is_same_folder, nfc,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Literal
 
     from memdir.layout import WorktreePolicy
@@ -203,6 +203,13 @@ class Settings:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"settings are frozen: {name} cannot be changed")
 
+    def switched_as(self, others: Settings) -> Settings:
+        """These, on or off as others say."""
+        found = object.__new__(Settings)
+        switch = {"enabled": others.enabled, "off_because": others.off_because, "turn_on": others.turn_on}
+        found.__dict__.update({**self.__dict__, **switch})
+        return found
+
     def value(self, option: Option) -> Value:
         value: Value = getattr(self, option.attribute)
         return value
@@ -227,6 +234,19 @@ def settings_files(environment: Environment, layout: Layout) -> dict[Layer, str]
         "user": layout.settings_beside if is_beside else layout.user_settings,
         "project": layout.project_settings,
     }
+
+
+def settings_stamp(layout: Layout) -> Sequence[tuple[int, int, int] | None]:
+    """What tells whether any of the files is another one than before, without reading it."""
+    found: list[tuple[int, int, int] | None] = []
+    own = (layout.local_settings, layout.user_settings, layout.settings_beside, layout.project_settings)
+    for path in (managed_settings_path(), *own):
+        try:
+            status = os.stat(path)
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        except OSError:
+            found.append(None)
+    return found
 
 
 def is_anothers_home(environment: Environment, layout: Layout) -> bool:

@@ -18,6 +18,7 @@ from memdir.attach.settings_edit import AttachRecord, FileEdit
 from memdir.errors import EditConflict
 from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run, Told
 from tests.clients.terminal import Terminal
+from tests.hooks.agents import wait_for
 
 
 def snapshot(home: Path) -> dict[str, bytes]:
@@ -311,11 +312,13 @@ def test_past_sessions_are_learned_from_when_the_user_says_so(run: Run, user_hom
     run("attach", "claude", "--yes")
     assert json.loads(run("list", "--json").stdout)["memories"] == []
     assert "1 past session of this project" in run("attach", "claude", "--yes", "--past").stderr
-    for _ in range(600):
-        found = json.loads(run("list", "--scope", "all", "--json").stdout)["memories"]
-        if found:
-            break
-    assert "mock" in found[0]["description"]
+
+    def found() -> list[dict[str, Any]]:
+        memories: list[dict[str, Any]] = json.loads(run("list", "--scope", "all", "--json").stdout)["memories"]
+        return memories
+
+    wait_for(found)
+    assert "mock" in found()[0]["description"]
     assert "past session" not in run("attach", "claude", "--yes", "--past").stderr
 
 

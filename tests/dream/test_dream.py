@@ -602,7 +602,12 @@ def test_a_dream_is_told_which_memories_have_ended_and_to_ask(
     assert "[names …, N days past]" in told and "ask" in told
 
 
-VALUES = [("PostgreSQL 16", "PostgreSQL 11"), ("2026-03-02", "2031-05-05"), ("PostgreSQL 16", "MariaDB 16")]
+VALUES = [
+    ("PostgreSQL 16", "PostgreSQL 11"),
+    ("2026-03-02", "2031-05-05"),
+    ("PostgreSQL 16", "MariaDB 16"),
+    ("PostgreSQL 16", "PostgreSQL 16 on port 6543"),
+]
 
 
 @pytest.mark.parametrize(("old", "new"), VALUES)

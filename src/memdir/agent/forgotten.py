@@ -25,8 +25,8 @@ from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import may_hold_date
-from memdir.text.language import UNKNOWN, anywhere, cues, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, takes_back
+from memdir.text.language import UNKNOWN, cues, fold, tokens, tongue_of
+from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, taken_back, takes_back
 from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
@@ -113,8 +113,7 @@ class _Told:
     @property
     def named(self) -> frozenset[str]:
         """What it speaks of, without the words that take it back."""
-        rest = anywhere("take-back").sub(" ", anywhere("forget-rule").sub(" ", self.text))
-        return Sentence(rest).terms - Sentence(self._meant.get("retract", "")).terms
+        return Sentence(taken_back(self.text)).terms - Sentence(self._meant.get("retract", "")).terms
 
     def ends(self, claim: _Told) -> bool:
         """Whether it names nearly all of a claim, as something that changed or is to be forgotten."""

@@ -54,6 +54,7 @@ _LABEL = re.compile(
     r"|come applicare|por qué|por quê|hoe toe te passen|적용 방법)\s*(?:[:：]\s*\*\*|\*\*\s*[:：])",
     re.IGNORECASE,
 )
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ASIDE = re.compile(r"\s*(?:\*\*[^*]+\*\*|[(（\[][^()（）\[\]]+[)）\]])")  # in bold or in brackets
 _WHY = re.compile(r"\*\*Why:?\*\*:?(.*?)(?=\n\s*\*\*|\Z)", re.DOTALL | re.IGNORECASE)
 _COMMANDS = frozenset({"durable", "want", "remember"})
@@ -315,15 +316,16 @@ def is_commanding(claim: str) -> bool:
 def falsified(
     before: Topic, after: Topic, evidence: Callable[[], Evidence], stands: Callable[[frozenset[str]], bool]
 ) -> list[str]:
-    """What a draft says with another value than its memory had, one that nobody told and that `stands` nowhere. A day
-    that was told in words, "next Friday", may become a date."""
+    """What a draft says with another value than its memory had, or with one more figure, that nobody told and that
+    `stands` nowhere. A day that was told in words, "next Friday", may become a date."""
     old, new = (values_in(f"{one.description}\n{one.body}") for one in (before, after))
-    if old <= new:
-        return []
     said, claims = claims_of(before), claims_of(after)
-    if any(may_hold_date(text) for text in said if text not in claims):
+    if not said or any(may_hold_date(text) for text in said if text not in claims):
         return []
     found = [(claim, values_in(claim) - old) for claim in claims if claim not in said]
+    if old <= new:  # a name that is added may be one in another language, a date the day of the change
+        counted = [(claim, values_in(_DAY.sub("", claim)) & some) for claim, some in found if not may_hold_date(claim)]
+        found = [(claim, frozenset(filter(str.isdigit, some))) for claim, some in counted]
     unknown = [(claim, values) for claim, values in found if values and not stands(values)]
     return [claim for claim, values in unknown if not evidence().has_told(claim, values)]
 

@@ -23,7 +23,7 @@ from memdir.store.index import MAX_LINES, Index, entry_for, parse_entry, with_ed
 from memdir.store.kept import is_another, kept, unsaid
 from memdir.store.log_lines import log_day
 from memdir.store.merge import merge_bytes
-from memdir.store.scan import most_bytes, too_large, walk
+from memdir.store.scan import is_in_no_place, most_bytes, too_large, walk
 from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.shared import refuse_private
 from memdir.store.store import ChangeSet, MemoryStore
@@ -126,7 +126,7 @@ class Workspace:
     def write(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(self._real(path))
-        _refuse_log(key)
+        refuse_place(key)
         real = store.path_of(key)
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
@@ -446,10 +446,13 @@ def _refuse_prose(key: str, before: bytes, data: bytes) -> None:
         raise BadMemoryFile(told, remedy="Write the memory to a file of its own; its line comes by itself")
 
 
-def _refuse_log(key: str) -> None:
+def refuse_place(key: str) -> None:
+    """A daily log is nobody's to write, and what lies among them, or below the name of a file, is never found again."""
     if log_day(key):
         told = f"{key} is a daily log: what it says stays as it is"
         raise BadMemoryFile(told, remedy="Write what lasts into a memory of its own")
+    if is_in_no_place(key):
+        raise BadMemoryFile(f"no memories are looked for in {key.rpartition('/')[0]}/", remedy="Choose another folder")
 
 
 def _refuse_guarded(draft: Draft) -> None:

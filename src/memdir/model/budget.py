@@ -272,9 +272,11 @@ class BudgetedModel:
     sink: Sink = field(default_factory=NullSink)
     at_cap: AtCap = "wait"
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    is_on: Callable[[], bool] = lambda: True  # whether memory is, which the work is for
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         await self._wait_for_budget()
+        self._require_on()
         try:
             reply = await ask_in_time(self.model, request, on_text=on_text)
         except ModelError as error:
@@ -286,7 +288,13 @@ class BudgetedModel:
                 self._write_down(request.model, Usage(input=estimated_tokens(request)), failure="cancelled")
             raise
         self._write_down(reply.model or request.model, reply.usage)
+        self._require_on()
         return reply
+
+    def _require_on(self) -> None:
+        """Work that was under way when a person switched memory off ends here: nothing comes of it (S5)."""
+        if not self.is_on():
+            raise ModelError("memory was switched off", kind="memory_off", remedy="It goes on when memory is on again")
 
     async def close(self) -> None:
         await self.model.close()

@@ -13,7 +13,7 @@ from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
-from memdir.text.language import UNKNOWN, anywhere, common_words
+from memdir.text.language import UNKNOWN, alternatives, anywhere, common_words
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 
@@ -103,7 +103,27 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
 
 def takes_back(text: str) -> bool:
     """Whether a sentence names something only to have it forgotten, to deny it or to forbid that it be kept."""
-    return any(anywhere(meaning).search(kept_in_mind(text)) for meaning in ("take-back", "forget-rule"))
+    said = kept_in_mind(text)
+    return calls_off(said) or bool(anywhere("take-back").search(said))
+
+
+def calls_off(text: str) -> bool:
+    """Whether a sentence asks to forget something that is kept."""
+    return bool(_calling_off().match(text.lstrip()) or anywhere("forget-rule").search(text))
+
+
+def taken_back(text: str) -> str:
+    """What such a sentence speaks of, without the words that take it back."""
+    text = _calling_off().sub(r"\g<named> ", text)
+    return anywhere("take-back").sub(" ", anywhere("forget-rule").sub(" ", text))
+
+
+@cache
+def _calling_off() -> re.Pattern[str]:
+    """Forget the Friday rule, vergiss die Freitagsregel: not the rule check, which is none that is kept."""
+    kept, named = alternatives("is-kept").removeprefix(r"(?<!\w)"), r"(?:\s+[\w'’-]+){0,4}?\s+(?:\w{3,}?(?=s?\w))??"
+    after = rf"\s*(?:[.,;:!…]|$|(?:{alternatives('of-what')}))"
+    return re.compile(rf"(?:{alternatives('forgets')})(?P<named>{named})s?{kept}(?={after})", re.IGNORECASE)
 
 
 def kept_in_mind(text: str) -> str:

@@ -93,14 +93,31 @@ def test_among_hundreds_of_memories_the_right_one_is_found() -> None:
     assert only(script, *crowd, old, FONTS).file == "feedback_commit_style.md"
 
 
-def test_a_rule_called_off_in_so_many_words_is_deleted() -> None:
-    old = memory("feedback_branch_names.md", "Branch names begin with the ticket number")
-    found = drafts("u: please forget the rule about branch names and ticket numbers\na: Forgotten.", old, FONTS)
-    assert [(draft.action, draft.file) for draft in found] == [("delete", "feedback_branch_names.md")]
+def test_a_decision_that_is_told_again_was_no_other_before() -> None:
+    old = memory("project_billing.md", "We decided to use PostgreSQL 16 for billing")
+    found = drafts("u: As I said: we decided to use PostgreSQL 16 for billing.\na: OK.", old, FONTS)
+    assert not any("Before" in draft.body for draft in found)
 
 
-def test_calling_off_what_nobody_noted_deletes_nothing() -> None:
-    assert not drafts("u: please forget the rule about soup\na: There is none.", FONTS, BIKE)
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("Branch names begin with the ticket number", "please forget the rule about branch names and ticket numbers"),
+        ("Never deploy on Fridays, the on-call team is thin", "Forget the Friday rule."),
+        ("Never deploy on Fridays, the on-call team is thin", "Ignore the rule about Friday deploys."),
+    ],
+)
+def test_a_rule_called_off_in_so_many_words_is_deleted(rule: str, words: str) -> None:
+    found = drafts(f"u: {words}\na: Forgotten.", memory("feedback_rule.md", rule), FONTS)
+    assert [(draft.action, draft.file) for draft in found] == [("delete", "feedback_rule.md")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["please forget the rule about soup", "Forget the Monday rule.", "Skip the notes field about bike commutes."],
+)
+def test_calling_off_what_nobody_noted_deletes_nothing(words: str) -> None:
+    assert not drafts(f"u: {words}\na: There is none.", FONTS, BIKE)
 
 
 def test_a_new_memory_never_takes_the_name_of_another_file() -> None:

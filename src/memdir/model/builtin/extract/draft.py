@@ -31,9 +31,10 @@ from memdir.store.topic import IN_OWN_WORDS, Topic
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.language import anywhere
 from memdir.text.naming import describe_rule, file_stem, free_key, title
+from memdir.text.nearness import calls_off
 from memdir.text.sentences import STOPS, facts_in, sentences_of
 from memdir.text.standing import one_day_each
-from memdir.text.words import cut_at_word
+from memdir.text.words import cut_at_word, split_words
 
 REVOKED = 0.5  # log-odds that a memory is the one to forget
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
@@ -89,9 +90,8 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
 def _revocations(turns: Sequence[UserTurn], shelf: Shelf, matching: Mapping[str, float]) -> list[MemoryDraft]:
     """Deletions, one for each memory that is clearly meant."""
     drafts: dict[str, MemoryDraft] = {}
-    for turn, seen in ((one, seen) for one in turns for seen in one.seen):
-        if "question" in seen.features or not anywhere("forget-rule", turn.language).search(seen.clause.text):
-            continue
+    said = ((turn, seen) for turn in turns for seen in turn.seen if "question" not in seen.features)
+    for turn, seen in ((turn, seen) for turn, seen in said if calls_off(seen.clause.text)):
         judged = Scored(seen, dict.fromkeys(CLASSES, 0.0))
         for kind in dict.fromkeys(memory.type or "" for memory in shelf.memories):
             memory, odds = best_match(MemoryCandidate(kind, turn, (judged,), alone=False), shelf, matching)
@@ -152,6 +152,6 @@ def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -
     if candidate.type != "feedback" and anywhere("first-person", candidate.turn.language).search(paragraphs[0]):
         paragraphs.append(IN_OWN_WORDS)
     told = sentences_of(updates.description or updates.body, STOPS) if updates else []
-    if len(told) == 1:  # of several, the store sees which one holds no longer
-        paragraphs.append(f"{BEFORE} {cut_at_word(told[0], MAX_BEFORE)}")
+    if len(told) == 1 and split_words(told[0]) not in map(split_words, sentences_of(paragraphs[0])):
+        paragraphs.append(f"{BEFORE} {cut_at_word(told[0], MAX_BEFORE)}")  # of several, the store sees which is past
     return cut_at_word("\n\n".join(paragraphs), MAX_BODY)
