@@ -40,6 +40,15 @@ def run(memdir: Run) -> Run:
     return run
 
 
+def test_numbers_that_equal_nothing_are_no_harm(run: Run, user_home: Path) -> None:
+    path = user_home / ".codex/config.toml"
+    path.write_text("a = nan\nb = [-nan, inf, 1.10]\n")
+    run("attach", "codex", "--yes")
+    assert "mcp_servers.memdir" in path.read_text()
+    run("detach", "codex", "--yes")
+    assert path.read_text() == "a = nan\nb = [-nan, inf, 1.10]\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -242,13 +243,27 @@ def test_the_newest_revision_says_all_with_each_request_and_nothing_twice(
         assert answer["error"]["data"]["supported"] == [*HANDSHAKE, *ENVELOPE]
 
 
-def test_connections_have_a_limit_and_a_place_that_is_free_is_used(served: Served) -> None:
-    port = urlsplit(served.url).port
-    idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(MAX_CONNECTIONS)]
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as more:
-        assert more.recv(100).startswith(b"HTTP/1.1 503 ")
-    for one in idle:
-        one.close()
+def test_connections_have_a_limit_and_who_shows_no_token_makes_room(served: Served) -> None:
+    """Whoever keeps still, or trickles, shuts nobody out; those with the token are never sent away."""
+    port, ping = urlsplit(served.url).port, f"Host: {served.host}\r\nContent-Type: application/json\r\n"
+    ping = f"POST /mcp HTTP/1.1\r\n{ping}Authorization: Bearer {served.token}\r\nContent-Length: {len(PING)}\r\n\r\n"
+    with contextlib.ExitStack() as open_ones:
+
+        def connect() -> socket.socket:
+            return open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+
+        still = [connect() for _ in range(MAX_CONNECTIONS)]
+        still[0].sendall(b"POST /mcp HTTP/1.1\r\n")
+        assert served.send()[0] == 200
+        assert still[0].recv(100) == b""
+        known = []
+        for _ in range(MAX_CONNECTIONS):
+            known.append(connect())
+            known[-1].sendall(ping.encode() + PING)
+            assert known[-1].recv(4000).startswith(b"HTTP/1.1 200 ")
+        assert connect().recv(100).startswith(b"HTTP/1.1 503 ")
+        known[0].sendall(ping.encode() + PING)
+        assert known[0].recv(4000).startswith(b"HTTP/1.1 200 ")
     while (status := served.send()[0]) == 503:  # until the threads of those have ended
         pass
     assert status == 200

@@ -39,7 +39,8 @@ class TomlPiece:
 def parsed_toml(text: str, path: str) -> dict[str, Any]:
     """What a file of Codex says; BadMemoryFile for what is no TOML, or more than anybody gets through."""
     try:
-        found = tomllib.loads(text.removeprefix("\ufeff"))  # which Codex reads over
+        # Codex reads over the mark; a fraction as it is written equals itself, which `nan` does not
+        found = tomllib.loads(text.removeprefix("\ufeff"), parse_float=str)
         level: list[object] = [found]
         for _ in range(MAX_DEPTH):
             level = [one for value in level for one in _within(value)]

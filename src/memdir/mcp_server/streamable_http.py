@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import socket
 import stat
 import sys
 import threading
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 SECONDS = 30.0  # that a client may take for sending one request
 MAX_CONNECTIONS = 64  # at once: each has a thread, and a client needs a few
+AWAY_SECONDS = 1.0  # within which a connection that was shut has left its place
 _HOST = re.compile(
     r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.IGNORECASE
 )  # a reader of URLs is more lenient
@@ -93,21 +95,33 @@ class HttpServer(ThreadingHTTPServer):
         self.token = token
         self.mcp = McpServer(MemoryOffers(open_memory), on_failure)
         self.in_turn = threading.Lock()
+        self.strangers: dict[Any, None] = {}  # connections that have shown no token yet, oldest first
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, as long as there are not too many."""
-        if self._room.acquire(blocking=False):
+        """In a thread of its own, as long as there are not too many; for one more, the oldest that shows no token goes,
+        so that nobody shuts its owner out by keeping still."""
+        if self._room.acquire(blocking=False) or (self._send_away() and self._room.acquire(timeout=AWAY_SECONDS)):
+            self.strangers[request] = None
             super().process_request(request, client_address)
             return
         with suppress(OSError):
             request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
         self.shutdown_request(request)
 
+    def _send_away(self) -> bool:
+        with suppress(StopIteration, OSError):
+            oldest = next(iter(list(self.strangers)))
+            self.strangers.pop(oldest, None)
+            oldest.shutdown(socket.SHUT_RDWR)
+            return True
+        return False
+
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.strangers.pop(request, None)
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -185,7 +199,10 @@ class _Handler(BaseHTTPRequestHandler):
             return 403, "pages from elsewhere are not answered"
         scheme, _, given = self.headers.get("Authorization", "").partition(" ")
         is_known = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.server.token.encode())
-        return None if scheme.lower() == "bearer" and is_known else (401, "send the token that memdir printed")
+        if scheme.lower() != "bearer" or not is_known:
+            return 401, "send the token that memdir printed"
+        self.server.strangers.pop(self.connection, None)
+        return None
 
     def _check_headers(self, message: object) -> None:
         """From 2026-07-28 on every request says its version, and what the body says stands in headers too: where they
