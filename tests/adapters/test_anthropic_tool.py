@@ -286,6 +286,9 @@ def test_a_guard_is_a_person_s_to_set_and_to_take_away(memory: MemDir, tool: Mem
     save_memory(memory.store, key, guarded_topic.data, origin=Origin("cli", trust="user"))
     assert "guard" in refusal(tool, "delete", path=f"/memories/{key}")
     assert "guard" in refusal(tool, "rename", old_path=f"/memories/{key}", new_path="/memories/free.md")
+    for other in ("type: project", "type: feedback\ntrust: web"):
+        line = {"old_str": "type: feedback", "new_str": other}
+        assert "guard" in refusal(tool, "str_replace", path=f"/memories/{key}", **line)
     does(tool, "str_replace", path=f"/memories/{key}", old_str="a branch", new_str="any branch")
     assert memory.guards.of(memory.get(key).topic, key) is not None
 

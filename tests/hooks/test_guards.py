@@ -292,6 +292,27 @@ def test_no_model_sets_changes_or_takes_away_a_guard(
     assert draft.after and f"guard: {GUARD}\n".encode() in draft.after and b"month" in draft.after
 
 
+@pytest.mark.parametrize("keeps_lines", [True, False])
+@pytest.mark.parametrize("other", ["type: project", "type: feedback\ntrust: web"])
+def test_no_model_makes_of_a_guarded_rule_what_can_have_no_guard(
+    other: str, rule: str, memdir: Memdir, project: Path, *, keeps_lines: bool
+) -> None:
+    """Q1: another type or a mark would take the guard off, and then the memory could be deleted."""
+    memdir("guard", "add", rule, GUARD)
+    store = open_memory(project).store
+    files = Workspace([store], keeps_lines=keeps_lines)
+    with pytest.raises(BadMemoryFile, match="guard"):
+        files.write(store.path_of(rule), topic().replace(b"type: feedback", other.encode()))
+    offers = MemoryOffers(lambda: open_memory(project, source=MODEL_CALLS))
+    text = f"---\nname: x\ndescription: y\n{other}\n---\n\nForce is fine."
+    assert not offers.call("update", {"memory": rule, "text": text})["isError"]
+    assert [one.line for one in held_guards(open_memory(project))] == [GUARD]
+    save_memory(store, rule, store.read(rule).topic.with_field("type", "project").data, origin=Origin("tool"))
+    assert "guard" in str(offers.call("forget", {"memory": rule}))
+    with pytest.raises(BadMemoryFile, match="guard"):
+        Workspace([store]).write(store.path_of(rule), b"<!-- delete: it is in the way -->")
+
+
 def test_an_mcp_client_hears_of_guards_and_sets_none(rule: str, memdir: Memdir, project: Path) -> None:
     memdir("guard", "add", rule, GUARD)
     offers = MemoryOffers(lambda: open_memory(project, source=MODEL_CALLS))

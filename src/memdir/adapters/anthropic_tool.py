@@ -23,7 +23,7 @@ from memdir.errors import BadMemoryFile, MemdirError, MemoryNotFound, PathEscape
 from memdir.prompts.door import quoted, shown
 from memdir.prompts.listing import index_of, manifest, more_than_listed
 from memdir.store.form import as_seen, without_fence
-from memdir.store.guard import guard_of
+from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import Origin
 from memdir.store.memories import with_text
 from memdir.store.secrets.refuse import refuse_secrets
@@ -168,7 +168,7 @@ class _Commands:
             topic = Topic(store.read_bytes(one) or b"")
             if topic.is_pinned:
                 raise BadMemoryFile(f"{_shown(one)} is pinned by a person and stays where it is")
-            if guard_of(topic, key=one, scope=store.scope):  # which holds where the user set it
+            if GUARD_FIELD in topic.fields:  # which holds where the user set it
                 raise BadMemoryFile(f"{_shown(one)} stays where it is: the user set a guard on it")
         return found
 

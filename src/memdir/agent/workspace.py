@@ -17,7 +17,7 @@ from memdir.agent.file_access import DiskFiles, RecordedFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError, MemoryNotFound, PathEscape
 from memdir.store.form import as_seen, deletion_in, well_formed
-from memdir.store.guard import guard_of
+from memdir.store.guard import GUARD_FIELD, guard_of
 from memdir.store.history import Origin
 from memdir.store.index import MAX_LINES, Index, entry_for, parse_entry, with_edits
 from memdir.store.kept import is_another, kept, unsaid
@@ -456,9 +456,15 @@ def refuse_place(key: str) -> None:
 
 
 def _refuse_guarded(draft: Draft) -> None:
-    """A guard that a person set goes with no deletion of a model's (Q1); in a file the form keeps it as it stood."""
-    if draft.after is None and guard_of(Topic(draft.before or b""), key=draft.key, scope=draft.store.scope):
+    """A guard that a person set goes with no deletion of a model's, nor with another type or a mark (Q1); its line the
+    form keeps as it stood."""
+    before, after = (Topic(data or b"") for data in (draft.before, draft.after))
+    was, now = (guard_of(one, key=draft.key, scope=draft.store.scope) for one in (before, after))
+    if draft.after is None and GUARD_FIELD in before.fields:
         raise BadMemoryFile(f"{draft.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
+    if was and not now:
+        told = f"{draft.key} stays feedback without a mark of trust: the user set a guard on it"
+        raise BadMemoryFile(told, remedy="Write what is no rule into a memory of its own")
 
 
 def _with_ending(path: str) -> str:

@@ -130,8 +130,10 @@ class MemoryOffers:
         return f"Updated {changed.key}", {"file": changed.key}
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
+        from memdir.store.guard import GUARD_FIELD
+
         memory = self._require_ours(arguments["memory"])
-        if self._memory.guards.of(memory.topic, memory.key):
+        if GUARD_FIELD in memory.topic.fields:
             raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
         key = self._memory.forget(memory.key)
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}

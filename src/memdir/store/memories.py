@@ -10,6 +10,7 @@ from contextlib import suppress
 from memdir.disk.safe_path import check_key
 from memdir.errors import BadMemoryFile, MemoryNotFound, PathEscape, SeveralFit, UsageError
 from memdir.store.form import headed
+from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import Origin
 from memdir.store.memory_file import Memory
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -101,12 +102,13 @@ def save_memory(
 
 def with_text(topic: Topic, text: str, *, name: str = "", description: str = "") -> Topic:
     """A memory with another text, which may bring a header. A name or description that was made from the text before is
-    made again."""
+    made again; what carries a guard stays a rule (Q1)."""
     if given := headed(text):
         require_words(given.body)
         name = name or (given.name if given.name != topic.name else "")
         description = description or (given.description if given.description != topic.description else "")
-        topic, text = topic.with_field("type", given.kind) if given.kind else topic, given.body
+        kind = given.kind if GUARD_FIELD not in topic.fields else None
+        topic, text = topic.with_field("type", kind) if kind else topic, given.body
     old_title, old_rest = titled(topic.body)
     title, rest = titled(text)
     was_described = topic.description == describe(old_rest)
