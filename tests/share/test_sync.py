@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import shutil
 import unicodedata
@@ -606,3 +607,62 @@ def test_links_in_the_directory_are_neither_followed_nor_sent(team: Team, tmp_pa
     ann.sync()
     assert "sub/new.md" in bob.sync().left_out
     assert os.listdir(outside) == ["private.md"]
+
+
+def turned_into_a_link(one: Member) -> None:
+    shutil.move(one.root / "sub", one.root.parent / "moved")
+    os.symlink(one.root.parent / "moved", one.root / "sub")
+
+
+def turned_into_a_file(one: Member) -> None:
+    shutil.rmtree(one.root / "sub")
+    one.put("sub", "no folder")
+
+
+@pytest.mark.parametrize("spoil", [turned_into_a_link, turned_into_a_file])
+def test_what_lies_in_a_folder_that_is_none_any_more_is_told_and_not_deleted_for_all(
+    team: Team, spoil: Callable[[Member], None]
+) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("sub/one.md", memory_text("one", BODY))
+    shared(ann, bob, a=BODY, b=BODY, c=BODY)
+    before = bob.files()
+    spoil(ann)
+    report = ann.sync()
+    assert report.sent_deletions == [] and report.left_out["sub/one.md"].reason == "path"
+    assert bob.sync().deleted == [] and bob.files() == before
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told_and_not_deleted_for_all(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("sub/one.md", memory_text("one", BODY))
+    shared(ann, bob, a=BODY, b=BODY, c=BODY)
+    scandir = os.scandir
+
+    def broken(path: str) -> object:
+        if path == str(ann.root / "sub"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", broken)
+    report = ann.sync()
+    assert report.sent_deletions == [] and report.left_out["sub/"].reason == "path"
+    assert bob.sync().deleted == []
+
+
+def test_a_folder_that_becomes_a_link_while_the_team_takes_what_was_in_it_ends_no_sync(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("sub/one.md", memory_text("one", BODY))
+    push = ann.remote.push
+
+    def spoiled(delta: Delta, *, expected: Manifest) -> PushResult:
+        turned_into_a_link(ann)
+        return push(delta, expected=expected)
+
+    monkeypatch.setattr(ann.remote, "push", spoiled)
+    assert ann.sync().sent == ["sub/one.md"]
+    assert bob.sync().taken == ["sub/one.md"]

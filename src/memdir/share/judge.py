@@ -8,6 +8,7 @@ file is read from the opened folder it lies in, so that no link that is put ther
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,16 +95,25 @@ class LocalTexts:
         return key in self.texts or key in self.left_out
 
 
-def read_local(place: Place, caps: TeamCaps) -> LocalTexts:
-    """Every memory of the team's directory, under the name that all systems agree on (NFC)."""
-    found = LocalTexts()
-    for path in sorted((path for path, _ in walk(place.root)), key=lambda path: (nfc(path) != path, path)):
+def read_local(place: Place, caps: TeamCaps, known: Iterable[str] = ()) -> LocalTexts:
+    """Every memory of the team's directory, under the name that all systems agree on (NFC).
+
+    What is `known` is asked for by its name where no folder lists it: one that became a link, or that cannot be looked
+    into, was not emptied, and nobody deletes for all what lies in it.
+    """
+    found, closed = LocalTexts(), dict[str, OSError]()
+    listed = [path for path, _ in walk(place.root, closed=closed)]
+    names = {nfc(path).casefold() for path in listed}  # not every disk tells capitals apart
+    paths = [*listed, *(key for key in known if key.casefold() not in names)]
+    for folder, error in closed.items():
+        found.left_out[folder] = NotShared(harmless_name(folder), "path", f"it cannot be read: {reason_of(error)}")
+    for path in sorted(paths, key=lambda path: (nfc(path) != path, path)):
         key = nfc(path)
         try:
             if key in found.texts:
                 raise PathEscape("another file has the same name in another spelling", remedy="Rename one of them")
-            folder, name = os.path.split(path)
-            with held_folder(place.base, _inner(place, folder)) as held:
+            folder, name = os.path.split(place.prefix + path)  # the team's own folder may have become a link, too
+            with held_folder(place.base, folder) as held:
                 data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)
             if status.st_nlink != 1:
                 raise PathEscape("it has a second name (a hard link)", remedy="Put a copy in its place")
@@ -119,18 +129,11 @@ def read_local(place: Place, caps: TeamCaps) -> LocalTexts:
     return found
 
 
-def _inner(place: Place, folder: str) -> str:
-    """A folder of the team's directory as the memory directory has it: the team's own may have become a link too."""
-    within = os.path.relpath(place.root, place.base).replace(os.sep, "/")
-    return "/".join(part for part in (within, folder) if part not in ("", "."))
-
-
 def spell_alike(place: Place) -> None:
     """Put what a Mac spelled in its own way, file or folder, under the name that all systems agree on."""
     for path in [path for path, _ in walk(place.root) if not path.isascii() and nfc(path) != path]:
-        folder, name = os.path.split(path)
-        was = held_folder(place.base, _inner(place, folder))
-        to = held_folder(place.base, _inner(place, nfc(folder)), create=True)
+        folder, name = os.path.split(place.prefix + path)
+        was, to = held_folder(place.base, folder), held_folder(place.base, nfc(folder), create=True)
         with suppress(OSError, PathEscape), was as old, to as new:
             if not os.path.lexists(os.path.join(new, nfc(name))):
                 os.rename(os.path.join(old, name), os.path.join(new, nfc(name)))

@@ -32,11 +32,9 @@ def settle(
 ) -> Settled:
     """Bring a change here and a change there together. `base` is what both began with, where that is known. Two that
     are together more than a memory may hold do not fit together."""
-    if theirs in (ours, base):
-        return Settled(ours)
-    if ours in (base, None):
+    if ours in (base, None) and theirs not in (ours, base):
         return Settled(theirs)  # an edit there outlives a deletion here
-    if theirs is None:
+    if theirs in (ours, base, None):
         return Settled(ours)
     merged = merge_bytes(base, ours, theirs) if base is not None else None
     return Settled(theirs, ours) if merged is None or len(merged) > max_bytes else Settled(merged)

@@ -100,7 +100,7 @@ class Sync:
 
     def _look(self, known: KnownTeam, report: SyncReport) -> None:
         """What waits, and what cannot be given to others."""
-        local = read_local(self.store.place, self.caps)
+        local = read_local(self.store.place, self.caps, known.here())
         report.waiting = [*self._changes(known, local, report), *self._held(known, local, report)]
         report.left_out.update(local.left_out)
         report.proposals, report.team = proposals_noted(self.store.place), known.team
@@ -147,7 +147,7 @@ class Sync:
     # What others changed
 
     def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        local = read_local(self.store.place, self.caps)
+        local = read_local(self.store.place, self.caps, known.here())
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
@@ -308,8 +308,7 @@ class Sync:
     def _bring_back(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> None:
         """Put back what is missing here though nobody deleted it: a directory that is new, or half of one, tells the
         team nothing. What the note has no text of is asked for again."""
-        lost = self._lost(known, local)
-        if not lost:
+        if not (lost := self._lost(known, local)):
             return
         with self.store.changing(Origin(PULLED, trust="team"), "bring back what was lost here") as change:
             for key in lost:
@@ -356,9 +355,9 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = self._foreseen or read_local(self.store.place, self.caps)
+        local = self._foreseen or read_local(self.store.place, self.caps, known.here())
         if not is_dry and self._give_other_names(known, local, report):
-            local = read_local(self.store.place, self.caps)
+            local = read_local(self.store.place, self.caps, known.here())
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
@@ -450,8 +449,9 @@ class Sync:
         origin = Origin(PULLED, trust="team")  # nobody's last change: `undo` passes over it
         with suppress(LockBusy, HistoryError, DiskError), self.store.changing(origin, "index") as change:
             for key in wrong:
-                data = change.read(key)
-                change.put_entry(key, Topic(data)) if data is not None else change.drop_entry(key)
+                with suppress(PathEscape):  # its folder has become a link since
+                    data = change.read(key)
+                    change.put_entry(key, Topic(data)) if data is not None else change.drop_entry(key)
 
     # What is told
 
@@ -464,8 +464,7 @@ class Sync:
         emit, left = self.sink.emit, list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
         emit(events.Event("team.pull", remote=self.name, **work, left_out=len(left)))
-        capped = sum(one.reason in ("cap", "too_large") for one in left)
-        if capped:
+        if capped := sum(one.reason in ("cap", "too_large") for one in left):
             emit(events.Event("team.capped", files=capped, limit="entries or bytes"))
         if report.sent or report.sent_deletions:
             counts = {"sent": len(report.sent), "deleted": len(report.sent_deletions)}
