@@ -349,14 +349,12 @@ def test_a_copy_of_sqlite_made_while_it_is_written_can_be_served(tmp_path: Path)
         after = Client(restored.port, team.token, team.team)
         assert after.keys() == [f"n{number}.md" for number in range(5)]
         restored.admin("restored")
-        assert after.put("n9.md", "text").body["revision"] == 1_000_006
+        later = after.put("n9.md", "text").body["revision"]
         page = after.manifest(6)
         assert [one["key"] for one in page["entries"]] == ["n9.md"], "texts of the backup are no news"
-        assert page["restored"] == 5, "what a machine saw beyond that, the hub has lost"
+        assert page["restored"] == later - 1 > 1_000_005, "what a machine saw before that, the hub may have lost"
         restored.admin("restored")
-        assert after.manifest(6)["restored"] == 1_000_006
-        restored.admin("restored")
-        assert after.manifest(6)["restored"] == 1_000_006, "said twice, done once"
+        assert after.manifest(6)["restored"] > later, "each time anew"
         assert after.get("n0.md").data == b"text"
     finally:
         restored.stop()
@@ -379,7 +377,9 @@ def test_a_dump_of_postgresql_can_be_restored_and_served(postgres: Postgres, tmp
         after = Client(restored.port, team.token, team.team)
         restored.admin("restored")
         assert after.get("a.md").data == "ünï\r\n".encode()
-        assert after.put("b.md", "two").body["revision"] == 1_000_002
-        assert after.manifest()["restored"] == 1
+        later = after.put("b.md", "two").body["revision"]
+        assert after.manifest()["restored"] == later - 1 > 1_000_001
+        restored.admin("restored")
+        assert after.manifest()["restored"] > later, "each time anew"
     finally:
         restored.stop()

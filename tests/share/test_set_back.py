@@ -72,6 +72,30 @@ def test_what_was_written_after_the_backup_is_given_again(backed: Backed, tmp_pa
     place.admin.connection.close()
 
 
+@pytest.mark.parametrize("is_taken_after_a_restore", [False, True])
+def test_a_backup_that_is_brought_back_twice_splits_no_team(
+    backed: Backed, tmp_path: Path, is_taken_after_a_restore: bool
+) -> None:
+    """As many changes after each restore: what tells the two apart is not how many there were."""
+    place = HubPlace(backed.hub)
+    ann, bob, cleo = (member(place, name, tmp_path, time.time) for name in ("ann", "bob", "cleo"))
+    shared(ann, bob, cleo, a=memory_text("a", BODY))
+    backed.back_up()
+    backed.set_back()
+    if is_taken_after_a_restore:
+        in_step(ann, bob, cleo)
+        backed.copy.unlink()
+        backed.back_up()
+        backed.set_back()
+    in_step(ann, bob, cleo)
+    shared(ann, bob, one=memory_text("one", BODY), two=memory_text("two", BODY))
+    backed.set_back()
+    shared(cleo, three=memory_text("three", BODY), four=memory_text("four", BODY))
+    files = in_step(bob, cleo, ann)
+    assert sorted(files) == place.admin.keys() == ["a.md", "four.md", "one.md", "three.md", "two.md"]
+    place.admin.connection.close()
+
+
 def test_what_is_given_again_stays_its_authors(backed: Backed, tmp_path: Path) -> None:
     """Whoever gives it first, under whatever name, and also if the backup knows nothing of whoever wrote it (L2)."""
     place = HubPlace(backed.hub)

@@ -25,7 +25,7 @@ OPERATOR = ""  # in whose name this machine's own commands are recorded
 
 _NOBODY = "Nobody is in it yet"
 
-RAISED_BY = 1_000_000  # more than any team changes between a backup and its restore
+RAISED_BY = 1_000_000  # at least, where the clock is behind: more than any team changes after a backup
 _BACK = (
     "BEFORE YOU START THE HUB: the backup ends at {} and knows of nothing that ended since. Whoever was removed and"
     " every token that was revoked after that works again, and what was purged is back. Repeat every `remove-member`,"
@@ -207,19 +207,18 @@ async def _prune(step: AdminStep) -> Told:
 
 
 async def _restored(step: AdminStep) -> Told:
-    """Revisions that machines saw after the backup must not be given again: each team goes on far above them, and tells
-    the last one that the backup has. Said twice in a row, it is done once."""
+    """Revisions that machines saw after the backup must not be given again: each team goes on far above them, from one
+    that no other restore began with, of this backup or another, and tells it."""
     ((last,),) = await step.held.run(SQL["last_change"])
-    teams = await step.held.run(SQL["teams_restored"], RAISED_BY, RAISED_BY)
-    for (team,) in teams:
+    teams = await step.held.run(SQL["teams"])
+    for team, _, revision, *_ in teams:
+        begun = max(revision + RAISED_BY, step.now * 1_000)
+        await step.held.run(SQL["team_restored"], begun, begun, team)
         await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     ends, names = told_time(last), ("team", "member", "role")
     active = [dict(zip(names, row, strict=True)) for row in await step.held.run(SQL["members_active"])]
-    lines = [
-        f"{counted(len(teams), 'team')}: each machine gives again what it saw after the backup",
-        _BACK.format(ends),
-    ]
-    lines += [f"  {one['team']}: {one['member']}, {one['role']}" for one in active]
+    told = f"{counted(len(teams), 'team')}: each machine gives again what it saw after the backup"
+    lines = [told, _BACK.format(ends), *(f"  {one['team']}: {one['member']}, {one['role']}" for one in active)]
     return {"teams": len(teams), "backupEnds": ends, "active": active}, lines
 
 

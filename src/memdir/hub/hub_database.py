@@ -103,7 +103,7 @@ class HubDatabase(Transaction, Protocol):
         """ETag, revision, whether it is deleted, author, time saved and text of one entry."""
 
     async def revision(self, team: str) -> Row:
-        """Of a team, the last one of the backup that it was restored from, and the key of its seals."""
+        """Of a team, and that from which it went on when it was restored, and the key of its seals."""
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...

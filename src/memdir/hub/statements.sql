@@ -23,9 +23,8 @@ update teams set revision = revision where id = ? returning id
 -- name: team_purged
 update teams set revision = revision + 1 where id = ? returning revision
 
--- name: teams_restored
-update teams set restored = revision, revision = revision + ? where restored = 0 or revision <> restored + ?
-returning id
+-- name: team_restored
+update teams set restored = ?, revision = ? where id = ?
 
 -- name: last_change
 select max(at) from (

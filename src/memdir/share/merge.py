@@ -36,7 +36,7 @@ def settle(
         return Settled(theirs)  # an edit there outlives a deletion here
     if theirs in (ours, base, None):
         return Settled(ours)
-    merged = merge_bytes(base, ours, theirs) if base is not None else None
+    merged = merge_bytes(base, ours, theirs) if base is not None and ours is not None else None
     return Settled(theirs, ours) if merged is None or len(merged) > max_bytes else Settled(merged)
 
 

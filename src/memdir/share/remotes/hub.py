@@ -47,7 +47,7 @@ class _Listing:
     refused: dict[str, Reason] = field(default_factory=dict)
     purged: dict[str, int] = field(default_factory=dict)  # members, and the revisions of their purges
     revision: int = 0
-    restored: int = 0  # the last revision of the backup that it was brought back from; 0 where it never was
+    restored: int = 0  # the revision from which it went on when it was brought back; 0 where it never was
 
     def take(self, told: GivenJson) -> None:
         key, content, seal = told.get("key"), told.get("content"), told.text("seal")
@@ -325,7 +325,7 @@ def _change(key: str, delta: Delta, expected: Manifest) -> dict[str, object]:
 
 
 def _numbers(revision: str) -> tuple[int, int]:
-    """The revision that a note knows of, and from which backup the hub had been brought back by then."""
+    """The revision that a note knows of, and the one from which a hub that was brought back had gone on by then."""
     since, _, restored = revision.partition("/")
     return int(since) if since.isdecimal() else 0, int(restored) if restored.isdecimal() else 0
 
