@@ -17,7 +17,7 @@ from memdir.errors import ModelError
 from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.extract import Extracted, Skipped
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, saved_below, written_since
+from memdir.remember.turn import FinishedTurn, has_more_than, saved_below, written_since
 from memdir.store.history import PULLED, Origin
 from memdir.store.memories import add_memory
 from memdir.store.move import UNSHARED
@@ -25,7 +25,7 @@ from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
-from memdir.transcript.message import Message, Text, ToolUse
+from memdir.transcript.message import Message, Text, ToolUse, user
 from tests.remember.conftest import Bench, Talk, topic
 from tests.security.fakes import github_token
 from tests.timing import cpu_seconds
@@ -158,6 +158,25 @@ async def test_what_the_main_agent_saved_does_not_swallow_the_rest_of_the_turn(b
     assert "saved these itself" in job and os.path.join(bench.store.root, "tabs.md") in job
     assert bench.read("feedback_no_mocks.md") == RULE
     assert bench.read("tabs.md") == TABS
+
+
+@pytest.mark.parametrize(
+    ("said", "saved"),
+    [
+        (
+            "Remember that the staging database runs on port 5432. The production database runs on port 6000.",
+            "The staging database runs on port 5432.",
+        ),
+        ("Never deploy from the release branch on Fridays.", "We deploy on Tuesdays from the release branch."),
+        ("Keep it: deploy on Tuesdays only. Don't deploy on Mondays.", "Deploy on Tuesdays only.\nDeploy on Mondays."),
+        ("Maria owns the billing service.", "Tom owns the billing service. Maria is on leave."),
+        ("Tests of the parser use real files.", "Tests of the lexer use mocks.\nThe parser has real files in use."),
+    ],
+)
+def test_a_sentence_is_saved_only_where_one_that_was_saved_tells_it(said: str, saved: str) -> None:
+    """X3: another rule about the same subject, or the opposite one, is news."""
+    assert has_more_than([user(said)], saved)
+    assert not has_more_than([user(f"Please remember: {line}") for line in saved.splitlines()], f"# Rules\n\n{saved}")
 
 
 @pytest.mark.parametrize("line", ["<!-- delete: the user took it back -->", "`<!-- Deleted: no longer so -->`\n"])

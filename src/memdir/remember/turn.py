@@ -15,8 +15,9 @@ from memdir.store.history import PULLED
 from memdir.store.move import UNSHARED
 from memdir.store.store import MemoryStore
 from memdir.text.language import stems
-from memdir.text.nearness import Sentence, is_opposite
-from memdir.text.sentences import sentences_of
+from memdir.text.nearness import is_opposite, kept_in_mind
+from memdir.text.sentences import facts_in, sentences_of, without_known
+from memdir.text.stems import terms_in
 from memdir.transcript.message import Json, Message, ToolUse
 
 # How hosts put an instruction file into a conversation.
@@ -163,12 +164,16 @@ def texts_in(value: Json | Mapping[str, Json]) -> Iterator[str]:
 
 
 def has_more_than(messages: Sequence[Message], saved: str) -> bool:
-    """Whether the user said something else than what was saved of it: a sentence that shares less than half of its
-    words with it."""
-    known = Sentence(saved).terms
+    """Whether the user said something else than what was saved of it: a sentence whose words and facts are not all in
+    one that was saved, or that says the opposite. Where that is in doubt a fork that is told costs less than a rule."""
+    known = [(one, terms_in(one)) for one in sentences_of(saved)]
     told = (message.text for message in messages if message.role == "user" and not message.is_meta)
-    sentences = (Sentence(text) for words in told for text in sentences_of(words))
-    return any(len(one.terms & known) * 2 < len(one.terms) for one in sentences)
+    sentences = [text for words in told for text in sentences_of(kept_in_mind(words))]
+    return any(
+        all(not terms <= held or without_known(facts_in(text), one) or is_opposite(text, one) for one, held in known)
+        for text in sentences
+        if (terms := terms_in(text))
+    )
 
 
 def instructions_in(request: Request) -> str:
