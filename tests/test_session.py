@@ -229,6 +229,10 @@ async def test_off_is_off(
             Request("builtin", messages=(rule,)), Message("assistant", (Text("Yes."),)), usage=Usage(50_000)
         )
         assert isinstance(await session.dream(DreamTask(0)), NotDreamt)
+        said = [rule, assistant("Yes.", message_id="m2")]
+        assert await session.learn(said) is None, "it comes again"
+        await session.take_notes(said, 50_000)
+        await session.dream_if_due()
         memory.start()
     await memory.close()
     told = ["memory.toggled"] if way == "toggled" else []

@@ -81,11 +81,12 @@ class MemDir:
         *,
         name: str = "",
         description: str = "",
-        scope: str = "project",
+        scope: str | None = "project",
         allow_secret: bool = False,
     ) -> Added:
         """Write a memory; type, name, description and file name are made from the text where they are not given, also
-        not by a header that it brings, and its dates are made absolute, as extraction does it.
+        not by a header that it brings, and its dates are made absolute, as extraction does it. With the scope None it
+        goes where its type belongs: what is about the person is kept once, for all projects (T1).
 
         The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
         insists (S15).
@@ -107,7 +108,8 @@ class MemDir:
             require_words(text)
         words = {"name": name, "description": description}
         seen = notice(text, datetime.fromtimestamp(self.clock()).astimezone(), kind=kind)
-        store = self.stores.to_write(scope)
+        own = "user" if seen.kind == "user" and self.places.learns_for_all_projects else "project"
+        store = self.stores.to_write(scope or own)
         return add_memory(store, seen.text, kind=seen.kind, **words, origin=self._origin(), allow_secret=allow_secret)
 
     def get(self, memory: str, *, scope: str = "project") -> Memory:

@@ -343,7 +343,10 @@ class Session:
 
     async def learn(self, messages: Sequence[Message]) -> Sequence[str] | None:
         """Learn from what a conversation says after the cursor, when it is over or rests. The files that were written;
-        None when it failed and comes again (X10). What was written into memory meanwhile is known by the history."""
+        None when it failed, or memory is off, and comes again (X10). What was written into memory meanwhile is known by
+        the history."""
+        if not self.is_learning:
+            return None
         memory = self._memory
         self.state.begin()
         stores, texts = self._plan.stores, tuple(instruction_texts(memory.layout).values())
@@ -354,6 +357,8 @@ class Session:
 
     async def take_notes(self, messages: Sequence[Message], tokens: int) -> None:
         """Bring the notes of such a conversation up to date, if that is due; `tokens` are what it holds in all (N3)."""
+        if not self.is_learning:
+            return
         request = replace(self.own_request(), messages=tuple(messages[:-1]))
         self.session_memory.after_sampling(FinishedTurn(request, messages[-1]), Usage(input=tokens))
         await self.session_memory.settle(CLOSE_SECONDS)

@@ -178,6 +178,17 @@ def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) ->
     assert "tea" in memdir("log", "tea").out and memdir("log", "nonsense").code == 6
 
 
+def test_a_home_of_another_agent_is_no_place_for_a_move_to_all_projects(
+    memdir: Memdir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ADR 0057: its agent reads the project's directory alone."""
+    assert "--scope user" in memdir("remember", "I am a data scientist", "--type", "user").err
+    (tmp_path / ".claude").mkdir()
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / ".claude"))
+    told = memdir("remember", "I am a data scientist", "--type", "user")
+    assert told.code == 0 and "--scope user" not in told.err
+
+
 def test_an_unknown_scope_is_answered_with_those_that_the_command_takes(memdir: Memdir) -> None:
     told = memdir("list", "--scope", "agnt")
     assert told.code == 2 and "there is no scope 'agnt'" in told.err

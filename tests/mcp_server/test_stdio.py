@@ -149,6 +149,25 @@ def test_a_pinned_memory_stays(memdir_command: str, project: Path) -> None:
     assert "Never on Fridays" in file.read_text()
 
 
+def test_what_is_about_the_user_is_kept_once_for_all_projects(memdir_command: str, project: Path) -> None:
+    """T1, ADR 0057: and a client may change what clients wrote there, nothing else."""
+    other = project.parent / "other"
+    (other / ".git").mkdir(parents=True)
+    said = {"text": "I have run databases for ten years, and React is new to me."}
+    for place, is_new in ((project, True), (other, False)):
+        (kept,) = spoken(memdir_command, place, [request(1, "tools/call", name="remember", arguments=said)])
+        found = kept["result"]["structuredContent"]
+        assert (found["scope"], found["isNew"]) == ("user", is_new) and "for all projects" in str(kept)
+    memory = open_memory(project)
+    assert [one.key for one in memory.list(scope="user")] == [found["file"]] and memory.list() == []
+    change = {"memory": found["file"], "text": "I have run databases for ten years, and React for one."}
+    (changed,) = spoken(memdir_command, other, [request(1, "tools/call", name="update", arguments=change)])
+    assert not changed["result"]["isError"] and "for one" in memory.get(found["file"], scope="user").topic.body
+    memory.update(found["file"], "I have run databases for ten years.", scope="user")
+    (refused,) = spoken(memdir_command, other, [request(1, "tools/call", name="update", arguments=change)])
+    assert refused["result"]["isError"] and "the user's own" in str(refused)
+
+
 def test_only_a_whole_name_is_changed_or_deleted(memdir_command: str, project: Path) -> None:
     """A file that a model made up, or saw in another scope, must not hit the memory that happens to fit."""
     memory = open_memory(project)
@@ -195,7 +214,7 @@ def test_a_text_with_a_header_of_its_own_gets_no_second_one(memdir_command: str,
     changed = memory.get(file.name).topic
     assert changed.description == "Always use uv instead of pip, also in CI" and changed.kind == "feedback"
     assert changed.body.strip() == "Always use uv instead of pip, also in CI."
-    kept = memory.get("user_tea.md").topic
+    kept = memory.get("user_tea.md", scope="user").topic
     assert (kept.name, kept.description, kept.body.strip()) == ("Tea", "likes tea", "The user likes tea with milk.")
     rule = memory.add("---\n\nA line above is no header.", "feedback").memory.topic
     assert rule.body.strip() == "---\n\nA line above is no header."

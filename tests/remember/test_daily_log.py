@@ -142,12 +142,56 @@ async def test_whatever_else_a_model_tries_is_refused_with_what_to_do(bench: Ben
         (topic("Tabs", "Use tabs.\n\n**Why:** the linter.\n**How to apply:** everywhere."),
          ["[feedback] Use tabs. Why: the linter. How to apply: everywhere."]),
         ("[urgent] Use tabs.\r\n[web] x\x1b[31m\u2028- forged", ["[urgent] Use tabs.", "x", "forged"]),
+        ("- [project] Ship it.\nUse tabs.", ["[project] Ship it.", "[assistant] Use tabs."]),
+        ("- [feedback] Use tabs\n  in Go.\n**Why:** the linter.", ["[feedback] Use tabs in Go. Why: the linter."]),
+        ("     1\t- [feedback] Use tabs.\n     2\t- Two.", ["[feedback] Use tabs.", "Two."]),
         ("", []),
         ("\n \n", []),
     ],
 )  # fmt: skip
 def test_a_line_is_what_a_sloppy_model_means(content: str, lines: list[str]) -> None:
     assert [line.rendered.removeprefix("- ") for line in lines_of(content)] == lines
+
+
+async def test_a_line_without_a_dash_is_kept_where_the_user_said_it_and_answered_where_not(bench: Bench) -> None:
+    model = ScriptedModel([*adds(bench, "- [project] We deploy on Tuesdays.", SAID, "I hope that helps!"), says(".")])
+    await learns(bench.talk(model, is_log=True), f"We deploy on Tuesdays. {SAID}")
+    assert [line.text for line in lines_in(bench.read(DAY).encode())] == ["We deploy on Tuesdays.", SAID]
+    assert "2 of 3 lines" in answers(model) and "“I hope that helps!” is not kept: write one fact a line" in answers(
+        model
+    )
+
+
+@pytest.mark.parametrize("written", ["Done.", "```\n```", None])
+async def test_what_came_to_no_line_is_lost_and_the_same_messages_come_again(bench: Bench, written: str | None) -> None:
+    """X4: three times, as elsewhere."""
+    elsewhere = calls(("Write", {"file_path": os.path.join(bench.store.root, "x.md"), "content": topic("X", SAID)}))
+    steps = adds(bench, written) if written is not None else [elsewhere]
+    turn = bench.talk(ScriptedModel([]), is_log=True).says(SAID)
+    for tries in range(3):
+        assert bench.session.extract_cursor == "", tries
+        outcome = await bench.talk(ScriptedModel([*steps, says("Noted.")]), is_log=True).extraction.extract(turn)
+        assert isinstance(outcome, Extracted) and outcome.lost == 1
+    assert bench.session.extract_cursor == "m2" and bench.skips == ["form_lost"] * 3 + ["passed_over"]
+    assert files(bench.store) == []
+
+
+def test_the_last_word_of_a_day_is_the_last_line(bench: Bench) -> None:
+    argo, flux = "Deploys go out with Argo.", "Deploys go out with Flux, no longer Argo."
+    for time, text in (("09:00", argo), ("09:30", argo), ("10:00", flux), ("11:00", argo), ("11:00", argo)):
+        append_lines(bench.store, DAY, [LogLine(text, time)], Origin("extract"))
+    append_lines(bench.store, DAY, [LogLine(flux, "10:00")], Origin("extract"))
+    append_lines(bench.store, DAY, [LogLine(flux, "12:00"), LogLine(argo, "12:00")], Origin("extract"))
+    kept = [(line.time, line.text) for line in lines_in(bench.read(DAY).encode())]
+    assert kept == [("09:00", argo), ("10:00", flux), ("11:00", argo)]
+
+
+async def test_a_model_is_told_how_many_more_memories_there_are(bench: Bench) -> None:
+    for number in range(201):
+        Path(bench.store.root, f"project_{number}.md").write_text(topic(f"Fact {number}", "A fact.", "project"))
+    model = ScriptedModel([says("Nothing.")])
+    await learns(bench.talk(model, is_log=True))
+    assert "(1 more are not listed" in model.requests[0].messages[-1].text
 
 
 async def test_a_log_that_a_model_writes_anew_gains_only_what_is_new(bench: Bench) -> None:

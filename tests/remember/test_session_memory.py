@@ -335,6 +335,15 @@ def test_headings_in_the_noted_text_are_text() -> None:
     assert "# a comment" in notes.body("Key results")
 
 
+def test_a_line_that_a_model_emphasised_is_no_hint() -> None:
+    """Only the template's own is, and it comes back in its own form."""
+    text = "# Current State\n_Blocked: the migration waits for Maria_\n\n- other line\n"
+    told = Notes.parse(text, TEMPLATE).in_form(TEMPLATE)
+    assert "very next step._\n_Blocked: the migration waits for Maria_\n\n- other line\n" in told
+    again = Notes.parse(told.replace("_What is being worked on", "*What is being worked on"), TEMPLATE)
+    assert again.in_form(TEMPLATE) == told
+
+
 async def test_template_and_prompt_can_be_replaced(keep: Callable[..., SessionMemory], layout: Layout) -> None:
     """N5."""
     config = Path(layout.session_memory_config)

@@ -63,7 +63,7 @@ class Remember:
         terminal, verb = context.terminal, "Remembered" if added.is_new else "Already remembered"
         guessed = "" if options.type else terminal.dim("  (type guessed; --type sets it)")
         terminal.line(f"{terminal.bold(verb)} {terminal.type_word(kind)} {clean(memory.key)}{guessed}")
-        if kind == "user" and options.scope == "project":
+        if kind == "user" and options.scope == "project" and context.memory.places.learns_for_all_projects:
             context.note(
                 f"kept for this project; `memdir move {memory.key} --scope user` makes it yours in all projects"
             )

@@ -1,8 +1,8 @@
 """What memdir offers an MCP client: seven tools, the memories as resources, two prompts. Every call goes through the
 front door, so the gates are those of everywhere: secrets, form, pins, trust.
 
-A memory is written for this project only: what an agent was talked into must not follow its user into every other
-project. `memdir move` is a person's way to do that.
+What is about the user is kept once for all their projects (T1), all else for this one: a rule that an agent was talked
+into must not follow its user into every other project. `memdir move` is a person's way to do that.
 """
 
 from __future__ import annotations
@@ -118,35 +118,43 @@ class MemoryOffers:
         return "\n\n".join(texts) or "No memory clearly helps with that.", {"memories": found}
 
     def _remember(self, arguments: Arguments) -> tuple[str, Result]:
+        from memdir.disk.safe_path import is_inside
+
         parts = {part: arguments[part] for part in ("name", "description") if part in arguments}
-        added = self._memory.add(arguments["text"], arguments.get("type"), **parts)
+        added = self._memory.add(arguments["text"], arguments.get("type"), scope=None, **parts)
         key = added.memory.key
+        is_own = not is_inside(added.memory.path, self._memory.place.root)
         told = f"Kept as {key}" if added.is_new else f"{key} says just that already"
-        return told, {"file": key, "isNew": added.is_new}
+        whose = ", for all projects of the user" if is_own else ""
+        return told + whose, {"file": key, "scope": _SCOPES[is_own], "isNew": added.is_new}
 
     def _update(self, arguments: Arguments) -> tuple[str, Result]:
-        key = self._require_ours(arguments["memory"]).key
-        changed = self._memory.update(key, arguments["text"], description=arguments.get("description", ""))
+        memory, scope = self._require_ours(arguments["memory"])
+        told = arguments.get("description", "")
+        changed = self._memory.update(memory.key, arguments["text"], description=told, scope=scope)
         return f"Updated {changed.key}", {"file": changed.key}
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
         from memdir.store.guard import GUARD_FIELD
 
-        memory = self._require_ours(arguments["memory"])
+        memory, scope = self._require_ours(arguments["memory"])
         if GUARD_FIELD in memory.topic.fields:
             raise MemdirError(f"{memory.key} stays: the user set a guard on it", remedy="They can `memdir forget` it")
-        key = self._memory.forget(memory.key)
+        key = self._memory.forget(memory.key, scope=scope)
         return f"Deleted {key}. A person can take that back with `memdir undo`", {"file": key}
 
-    def _require_ours(self, name: str) -> Memory:
-        """A memory that a client may change, by its whole name: a part that happens to fit would hit another. Not the
-        team's, the user's own for all projects, or a pinned one."""
+    def _require_ours(self, name: str) -> tuple[Memory, str]:
+        """A memory that a client may change, and its scope, by its whole name: a part that happens to fit would hit
+        another. Not the team's, the user's own for all projects unless clients alone wrote it, or a pinned one."""
+        from memdir.memdir import MODEL_CALLS
         from memdir.store.trust import is_of_team
 
-        if self._scope_of(name) == "user":
+        scope = self._scope_of(name)
+        memory = self._memory.get(name, scope=scope)
+        changes = self._memory.why(memory.key, scope=scope).get(memory.key, ()) if scope == "user" else ()
+        if scope == "user" and {commit.source for commit in changes} != {MODEL_CALLS}:
             told = f"{name} is the user's own for all projects and stays as it is"
             raise MemdirError(told, remedy="They can change it")
-        memory = self._memory.get(name)
         if name.strip() not in (memory.key, memory.key.removesuffix(".md"), memory.path, memory.topic.name):
             remedy = f"Did you mean {memory.key}? Give its whole file name"
             raise MemoryNotFound(f"there is no memory {name!r}", remedy=remedy)
@@ -154,7 +162,7 @@ class MemoryOffers:
             raise MemdirError(f"{memory.key} is the team's and stays as it is", remedy="A person can change it")
         if memory.topic.is_pinned:
             raise MemdirError(f"{name} is pinned by a person and stays as it is", remedy="They can change it")
-        return memory
+        return memory, scope
 
     def _scope_of(self, name: str) -> str:
         """Where a file of that name stands, which `search` tells of in both."""

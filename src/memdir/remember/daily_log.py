@@ -22,16 +22,18 @@ from memdir.store.log_lines import PATTERN, LogLine, append_lines, lines_in, log
 from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic
+from memdir.store.trust import Trust
 from memdir.text.printable import one_line
 from memdir.transcript.message import Json, ToolUse
 
 MAX_LINE = 1000  # characters: a fact with its reason
 MAX_NAME = 200  # characters of a path that a refusal names
 MAX_LINES = 30  # of one run; more is a transcript
+_FORM = "write one fact a line, - before it, without a time"
 _NO_DELETING = "Nothing is deleted here: say in a new line of the log what no longer holds"
 _LABEL = re.compile(r"\*\*(\w[^*\n]{0,40}?):?\*\*:?")
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
-_MARKED = re.compile(r"^\s*(?:[-*+]\s|\d+[.)]\s|\[|\d{1,2}:\d\d)")
+_BULLET = re.compile(r"^\s*(?:\d+\t\s*)?(?:[-*+]|\d+[.)])\s+")
+_MARKED = re.compile(r"^\s*(?:\[|\d{1,2}:\d\d)")
 _NO_LINE = re.compile(r"^\s*(?:#|---|```|<!--)|^\W*$")
 
 
@@ -95,7 +97,7 @@ class LogDraft:
     def _take(self, wanted: Sequence[LogLine]) -> Outcome:
         told = [answer for line in wanted if (answer := self._add(line))]
         if not wanted:
-            return Outcome("There is no line in it: write one fact a line, - before it, without a time", is_error=True)
+            return Outcome(f"There is no line in it: {_FORM}", is_error=True)
         added = sum(line.text in self.lines for line in wanted)
         answer = f"{added} of {len(wanted)} lines will be added to the log of the day, each with its time"
         if any(len(line.text) >= MAX_LINE for line in wanted):
@@ -116,9 +118,10 @@ class LogDraft:
             shown = "a line" if kinds else f"“{line.text[:80]}”"
             return f"{shown} is not kept: {refusal}"
         judged = self.judge.judge(draft)
-        text = " ".join(judged.topic.body.split())
+        text, lineage = " ".join(judged.topic.body.split()), trace(judged)
+        if line.trust is Trust.ASSISTANT and lineage.trust is not Trust.USER:
+            return f"“{line.text[:80]}” is not kept: {_FORM}"
         if text:
-            lineage = trace(judged)
             is_personal = line.kind in (MemoryType.USER, MemoryType.FEEDBACK)
             kind = None if lineage.trust.is_low and is_personal else line.kind  # a quotation is no rule of the user's
             self.lines[line.text] = replace(line, text=text, kind=kind, trust=lineage.trust)
@@ -143,19 +146,23 @@ class LogDraft:
 
 
 def lines_of(content: str) -> list[LogLine]:
-    """The lines that a model means: with a bullet, a time or a mark before them, or as the memory that it would have
-    written elsewhere. Headings, dates and fences are none, nor is what it says around them."""
+    """The lines that a model means, or the memory that it would have written elsewhere. Headings, dates and fences are
+    none. What has no bullet, time or mark before it goes on with a line, or may be what the model says around them."""
     topic = Topic(content.strip().encode("utf-8", "replace"))
     if topic.has_frontmatter:
         text = _plain(topic.body) or topic.description
         return [LogLine(text, kind=topic.kind)] if text else []
-    found = []
+    found: list[LogLine] = []
     for raw in content.splitlines():
         text = _BULLET.sub("", raw)
-        if not _MARKED.match(raw) or _NO_LINE.match(text) or log_day(f"logs/{text.strip()}.md"):
+        is_plain = text == raw and not _MARKED.match(raw)
+        if _NO_LINE.match(text) or log_day(f"logs/{text.strip()}.md"):
+            continue
+        if is_plain and found and (raw[0].isspace() or _LABEL.match(text)):
+            found[-1] = replace(found[-1], text=_plain(f"{found[-1].text} {one_line(text)}"))
             continue
         for line in lines_in(f"- {one_line(text)}".encode("utf-8", "replace")):
-            found.append(LogLine(_plain(line.text), kind=line.kind))
+            found.append(LogLine(_plain(line.text), "", line.kind, Trust.ASSISTANT if is_plain else Trust.USER))
     return [line for line in found if line.text]
 
 

@@ -282,12 +282,7 @@ class Extraction:
             "quoted": weighed.quoted,
             "lost": lost,
         }
-        self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
-        if lost:
-            self._failed("form_lost", new)
-        else:
-            self.session.move_cursor(new[-1].id)
-        return Extracted(tuple(draft.key for draft in topics), report, lost)
+        return self._settled(tuple(draft.key for draft in topics), report, work, new)
 
     def _write(
         self, workspace: Workspace, lineages: Mapping[str, Lineage], turn: FinishedTurn, said: Sequence[Message]
@@ -337,10 +332,22 @@ class Extraction:
         written = await asyncio.to_thread(write)
         if written is None:
             return None
-        work = {**report.counts(), "log_lines": len(written), "refusals": report.run.refusals + len(draft.refused)}
+        tried = any(use.name == "Write" for message in report.run.messages for use in message.tool_uses)
+        lost = int(tried and not draft.lines and not draft.refused)
+        refusals = report.run.refusals + len(draft.refused)
+        work = {**report.counts(), "log_lines": len(written), "refusals": refusals, "lost": lost}
+        return self._settled(tuple(dict.fromkeys(line.key for line in written)), report, work, new)
+
+    def _settled(
+        self, files: tuple[str, ...], report: ForkReport, work: dict[str, int | float], new: Sequence[Message]
+    ) -> Extracted:
+        """Tell what came of a run; the cursor moves unless something was lost."""
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
-        self.session.move_cursor(new[-1].id)
-        return Extracted(tuple(dict.fromkeys(line.key for line in written)), report)
+        if work["lost"]:
+            self._failed("form_lost", new)
+        else:
+            self.session.move_cursor(new[-1].id)
+        return Extracted(files, report, int(work["lost"]))
 
     def _times_of(
         self, turn: FinishedTurn, said: Sequence[Message], lineages: dict[str, Lineage], workspace: Workspace
@@ -374,7 +381,8 @@ class Extraction:
         """A turn with its time, which is that of those of its own messages that bear none."""
         turn = replace(turn, ended=turn.ended or self.clock())
         for message in () if turn.is_past else turn.own:
-            self._times.setdefault(known_as(message), turn.ended)
+            if not message.timestamp:
+                self._times.setdefault(known_as(message), turn.ended)
         return turn
 
     def _time_of(self, message: Message) -> str:
@@ -432,7 +440,11 @@ def _earlier(new: Sequence[Message], zone: tzinfo | None) -> str:
 def _rendered(prompt: Prompt, job: ExtractJob, tools: Toolbox, earlier: str = "") -> str:
     values = {"new_messages": str(job.new_messages), "bash": told_of_bash(tools)}
     if job.log:
-        known = [manifest(folder.headers, scope=folder.scope) for folder in job.folders if folder.headers]
+        known = [
+            manifest(folder.headers, scope=folder.scope) + more_than_listed(folder.older)
+            for folder in job.folders
+            if folder.headers
+        ]
         return prompt.render(**values, log=job.log, manifest="\n".join(known) or NOTHING_YET) + _told_saved(job)
     values["own"] = ""
     for folder in job.folders:

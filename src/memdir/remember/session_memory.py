@@ -189,7 +189,12 @@ class Notes:
 
     @staticmethod
     def parse(text: str, template: str) -> Notes:
-        return Notes.under(text, titles_of(template))
+        """A text in the form of a template, the template's own hints apart from what was noted."""
+        titles, hints = titles_of(template), {}
+        for section in _sections(template, titles):
+            first = section.body.partition("\n")[0]
+            hints[section.title] = first if first[:1] in ("_", "*") and first[:2] != "**" else ""
+        return Notes(tuple(_apart(section, hints[section.title]) for section in _sections(text, titles)))
 
     @staticmethod
     def under(text: str, titles: Sequence[str]) -> Notes:
@@ -277,10 +282,14 @@ def _sections(text: str, titles: Sequence[str]) -> Iterator[NotesSection]:
     text = unspoilt(text)
     lines, headings = text.split("\n"), headings_in(text, titles)
     for (at, title), end in zip(headings.items(), [*list(headings)[1:], len(lines)], strict=False):
-        noted = "\n".join(lines[at + 1 : end])
-        first, _, rest = noted.strip("\n").partition("\n")
-        has_hint = first[:1] in ("_", "*") and first.rstrip().endswith(first[0]) and not first.startswith("**")
-        yield NotesSection(title, first if has_hint else "", (rest if has_hint else noted).strip())
+        yield NotesSection(title, "", "\n".join(lines[at + 1 : end]).strip())
+
+
+def _apart(section: NotesSection, hint: str) -> NotesSection:
+    """A section with its hint for itself: a line that a model emphasised is none."""
+    first, _, rest = section.body.partition("\n")
+    is_hint = hint != "" and first.strip("_* ") == hint.strip("_* ")
+    return NotesSection(section.title, hint, rest.strip()) if is_hint else section
 
 
 def _cut(body: str, path: str) -> str:

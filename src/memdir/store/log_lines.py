@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
+from itertools import takewhile
 
 from memdir.disk.atomic import keep_bytes
 from memdir.disk.plain_file import read_if_plain
@@ -93,11 +94,14 @@ def log_lead(line: str) -> str:
 
 def append_lines(store: MemoryStore, key: str, lines: Sequence[LogLine], origin: Origin) -> list[LogLine]:
     """Add lines at the end of a log, as one change under the store's lock: several processes may, and one that is
-    killed has added all or nothing. What the log says already is left out. Returns what was added."""
+    killed has added all or nothing. What the log says already is left out, unless something else was said since: the
+    last word counts. Returns what was added."""
     with store.changing(origin, f"log {len(lines)} {'line' if len(lines) == 1 else 'lines'} in {key}") as change:
         before = change.read(key) or f"# {log_day(key)}\n\n".encode()
-        known = {line.text for line in lines_in(before)}
-        new = [line for line in lines if line.text not in known]
+        known = list(lines_in(before))
+        ids, texts = {line.id for line in known}, {line.text for line in lines}
+        last = [line.text for line in takewhile(lambda line: line.text in texts, reversed(known))]
+        new = [line for line in lines if line.id not in ids and line.text not in last]
         if new:
             end = b"" if before.endswith(b"\n") else b"\n"
             added = "".join(f"{line.rendered}\n" for line in new).encode("utf-8", "replace")
