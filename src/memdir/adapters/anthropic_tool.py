@@ -90,7 +90,7 @@ class _Commands:
             remedy = "View the file and copy the text exactly" if count == 0 else "Give more of the text around it"
             raise BadMemoryFile(f"old_str stands in {_shown(key)} {count} times, not once", remedy=remedy)
         changed = head + body.replace(before, after) if before in body else current.replace(before, after)
-        return self._edit(store, key, current, changed)
+        return self._edit(store, key, current, changed, is_cut=after.strip() in before)
 
     def insert(self, path: str, line: int, text: str) -> str:
         store, key = self._store(), _file_key(path)
@@ -137,17 +137,17 @@ class _Commands:
         self._memory.start()
         return self._memory.stores.of(self._scope)
 
-    def _edit(self, store: MemoryStore, key: str, before: bytes, after: bytes) -> str:
+    def _edit(self, store: MemoryStore, key: str, before: bytes, after: bytes, *, is_cut: bool = False) -> str:
         """A header that was made from the text is made again with it."""
         (head, _), (new_head, body) = _split(before), _split(after)
         if head and head == new_head:
             after = with_text(Topic(before), body.decode("utf-8", "surrogateescape")).data
-        return f"Edited {_shown(key)}" + self._write(store, key, after, f"edit {key}")
+        return f"Edited {_shown(key)}" + self._write(store, key, after, f"edit {key}", is_cut=is_cut)
 
-    def _write(self, store: MemoryStore, key: str, data: bytes, subject: str) -> str:
+    def _write(self, store: MemoryStore, key: str, data: bytes, subject: str, *, is_cut: bool = False) -> str:
         """Through the same form and rules as what a fork writes; says what was repaired."""
-        files = Workspace([store], rule=keeps_pinned)
-        told = files.write(store.path_of(key), data)
+        files = Workspace([store], rule=keeps_pinned, keeps_lines=True)
+        told = files.write(store.path_of(key), data, is_cut=is_cut)
         files.commit(self._origin, subject)
         return f" ({told})" if told else ""
 

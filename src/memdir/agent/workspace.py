@@ -496,7 +496,7 @@ class HostFiles(RecordedFiles):
             return await asyncio.to_thread(self._remember, stores, path, data, is_cut=is_cut)
 
     def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool) -> str:
-        files = Workspace(stores, rule=keeps_pinned)
+        files = Workspace(stores, rule=keeps_pinned, keeps_lines=True)
         store, key = files.locate(path)
         if log_day(key):
             if self.log is None:

@@ -129,10 +129,21 @@ class MemoryOffers:
         return told + whose, {"file": key, "scope": _SCOPES[is_own], "isNew": added.is_new}
 
     def _update(self, arguments: Arguments) -> tuple[str, Result]:
+        """As a fork writes: what the text leaves out and does not replace stays (ADR 0055)."""
+        from memdir.agent.workspace import Workspace, keeps_pinned
+        from memdir.memdir import MODEL_CALLS
+        from memdir.store.history import Origin
+        from memdir.store.memories import require_words, with_text
+
         memory, scope = self._require_ours(arguments["memory"])
-        told = arguments.get("description", "")
-        changed = self._memory.update(memory.key, arguments["text"], description=told, scope=scope)
-        return f"Updated {changed.key}", {"file": changed.key}
+        store = self._memory.stores.to_write(scope)
+        text, description = arguments["text"], arguments.get("description", "")
+        require_words(text, description)
+        files = Workspace([store], keeps_pinned, keeps_lines=True)
+        told = files.write(memory.path, with_text(memory.topic, text, description=description).data)
+        (key,) = (draft.key for draft in files.drafts.values())
+        files.commit(Origin(MODEL_CALLS, trust="assistant"), f"edit {key}")
+        return f"Updated {key}" + (f" ({told})" if told else ""), {"file": key}
 
     def _forget(self, arguments: Arguments) -> tuple[str, Result]:
         from memdir.store.guard import GUARD_FIELD
