@@ -639,6 +639,66 @@ def test_a_token_is_found_wherever_markup_cuts_it(mark: str, at: int) -> None:
     assert find_secrets(f"See {token[:at]}{mark}{token[at:]}."), at
 
 
+CUT_BY_MARKS: dict[str, Callable[[str], str]] = {
+    "bold letters": lambda value: "".join(f"**{one}**" for one in value),
+    "bold inside": lambda value: f"{value[:7]}**{value[7:11]}**{value[11:]}",
+    "wbr": "<wbr>".join,
+    "wbr once": lambda value: f"{value[:8]}<wbr>{value[8:]}",
+    "i": lambda value: "".join(f"<i>{value[at : at + 4]}</i>" for at in range(0, len(value), 4)),
+    "b first": lambda value: f"<b>{value[:8]}</b>{value[8:]}",
+    "br": lambda value: f"{value[:8]}<br>{value[8:]}",
+    "code": lambda value: f"{value[:8]}`{value[8:12]}`{value[12:]}",
+    "link": lambda value: f"{value[:4]}[{value[4:8]}](page){value[8:]}",
+}
+ANNOUNCED = [
+    "the database password is {}.",
+    "password: {}",
+    "DB_PASSWORD={}",
+    "postgres://app:{}@db.internal:5432/x",
+    "Authorization: Bearer {}",
+]
+
+
+@pytest.mark.parametrize("cut", CUT_BY_MARKS)
+@pytest.mark.parametrize("line", ANNOUNCED)
+def test_a_value_that_its_place_or_a_word_tells_is_found_whatever_markup_cuts_it(line: str, cut: str) -> None:
+    value = "".join(("x7Kq9Zt", "R2mW4vB8n"))
+    for text in (line.format(CUT_BY_MARKS[cut](value)), f"A note.\n\n- {line.format(CUT_BY_MARKS[cut](value))}\n"):
+        assert find_secrets(text)
+        assert value[9:] not in "".join(filter(str.isalnum, redact(text)))
+
+
+@pytest.mark.parametrize("number", ["DE89-3704-0044-0532-0130-00", "my-card-4539-1488-0343-6467"])
+@pytest.mark.parametrize("cut", ["{0}**{1}**{2}", "{0}<b>{1}</b>{2}", "{0}<wbr>{1}<wbr>{2}"])
+def test_a_number_that_proves_itself_is_found_whatever_markup_cuts_it(number: str, cut: str) -> None:
+    for first, last in ((10, 16), (13, 17), (13, 18)):
+        assert find_secrets(cut.format(number[:first], number[first:last], number[last:]).replace("-", " "))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Precedence, unless `skip_auth=True`):",
+        "The password is in [1Password](https://1password.com), vault Ops-2.",
+        "password: see [vault/db-01](https://vault.internal/db-01)/main",
+        "| token | GITHUB_TOKEN<br>NPM_TOKEN2 |",
+        "| secrets | config.yml<br>secrets2.yml<br/>vault.hcl |",
+        "`DB_PASSWORD`=`$DB_PASSWORD` and `API_KEY`=`${API_KEY2}`",
+        "DB__PASSWORD is read from Settings__Database__Password2",
+        "postgres://app:<password>@<host1>:5432/<name>",
+        "Authorization: Bearer <token2>, as **RFC 6750**bis says",
+        "password=**required**, min_length=**12**chars",
+        "The **pass**word has **12**+ letters; `token`s end after **30**d",
+        "<td>password</td><td>env<b>DB_PASS1</b>x</td>",
+        "set `password`: `os.environ['DB_PASS']`/`None`",
+        "token: `secrets.token_hex(32)`s, or `uuid4().hex`",
+        "cards | 12**34** | 2024 **2025** 2026 1234",
+    ],
+)
+def test_markup_in_a_text_about_secrets_is_none(line: str) -> None:
+    assert find_secrets(f"A note.\n\n{line}\n\nMore.") == ()
+
+
 @pytest.mark.parametrize("hide", [str, lambda text: text.encode().hex(), DISGUISES["base64"]])
 def test_a_token_is_found_in_the_name_of_a_folder(hide: Callable[[str], str]) -> None:
     key = f"{hide(github_token())}/n.md".replace("=", "")

@@ -7,6 +7,7 @@ out a value. It does not prove that a value works, and it cannot tell a password
 from __future__ import annotations
 
 from memdir.store.secrets.rules import (
+    across_marks,
     by_announcement,
     by_format,
     by_place,
@@ -62,7 +63,7 @@ def _found(text: str, view: View, layers: int) -> list[Finding]:
     findings = [*_in_view(view), *_in_encoded(view, layers)]
     findings += in_pieces(text, view, findings)
     beneath = (unescaped(view) or unmarked(view)) if layers else None
-    return findings + _found(text, beneath, layers - 1) if beneath else findings
+    return [*findings, *(_found(text, beneath, layers - 1) if beneath else across_marks(view))]
 
 
 def _in_tags(text: str) -> Iterator[Finding]:

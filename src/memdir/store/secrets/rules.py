@@ -52,6 +52,7 @@ _MARKUP = "|".join(_KINDS).replace("◦", "")
 _INSIDE = (r"""(?<![\s"'`,({*>].)(?<!\W\[.)""", r"(?=[\w%+/=&#<~\\*`\[-]|[;:.]\S)")
 _CUTS = tuple((kind.removeprefix("\\")[0], kind.replace("◦", _INSIDE[0]) + _INSIDE[1]) for kind in _KINDS)
 _ALONE = r"\n[ \t]{0,8}+(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)"  # perhaps a line of base64 beneath
+_MARKED_GROUPS = r"0[ -]?[*_~`<][a/>*_~`]{0,6}[ -]?0"  # of a number, in the shape of a text: 12**34**, 12 <b>34</b>
 _LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 _LONGEST_SEED, _GAPS = 224, 11  # characters and blanks of a line of 12 to 24 words, with its marks
@@ -140,6 +141,22 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
             is_cut = pieces[-1][1] - pieces[0][0] > end - start
             if is_cut and not any(known[slice(*pieces[0])]):
                 yield from ((rank + RANK_SPLIT, kind, *piece) for piece in pieces)
+
+
+def across_marks(view: View) -> Iterator[Finding]:
+    """Values that a word, a place or their sum tells, with markup between their letters; what stands between two marks
+    is found by itself."""
+    if not _is_marked(view.text) and not compiled(_MARKED_GROUPS).search(_shape(view.text)):
+        return
+    text = _without(_MARKUP, view.text)
+    lower = text.replace("İ", "I").lower()
+    found = [*by_place(text, lower), *by_announcement(text, lower), *by_sum(text)]
+    whole = rewritten(view, _MARKUP, lambda _: "")
+    for rank, kind, *span in found:
+        letters = compiled(r"(?s)\w.*\w").search(text, *span)
+        begin, finish = (whole.starts[letters.start()], whole.ends[letters.end() - 1]) if letters else (0, 0)
+        if letters and finish - begin > len(letters.group()):
+            yield rank + RANK_SPLIT, kind, begin, finish
 
 
 def unmarked(view: View) -> View | None:
