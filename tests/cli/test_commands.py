@@ -278,6 +278,19 @@ def test_export_and_import(memdir: Memdir, tmp_path: Path) -> None:
     ran = memdir("import", str(folder))
     assert ran.code == 1
     assert "instructions" in ran.out
+    told = json.loads(memdir("import", str(folder), "--json").out)
+    assert told["ok"] is False and list(told["refused"]) == ["CLAUDE.md"]
+
+
+def test_limits_say_no_at_the_door_with_the_remedy(memdir: Memdir) -> None:
+    """What no list shows whole is refused, and what a conversation is not shown is told."""
+    for option, most in (("--name", 200), ("--description", 400)):
+        ran = memdir("remember", "Deploys run on Tuesdays", option, "é" * (most + 1))
+        assert ran.code != 0 and f"{most + 1} characters, and at most {most} are kept" in ran.err
+        assert "into the text" in ran.err
+    assert answer(memdir("list", "--json"))["memories"] == []
+    long = memdir("remember", "-", "--name", "n" * 200, "--description", "d" * 400, stdin="A log line. " * 1_000)
+    assert long.code == 0 and "8,000 characters" in long.err and "split" in long.err
 
 
 def test_a_moved_project_says_that_it_found_its_memory(memdir: Memdir, project: Path, git: Callable[..., str]) -> None:

@@ -118,6 +118,9 @@ def test_while_another_dream_runs_this_one_steps_back(memdir: Memdir, memory: Pa
     ran = memdir("dream", "--yes")
     assert ran.code == 1
     assert "another dream is running" in ran.out
+    told = memdir("dream", "--yes", "--json")
+    answer = json.loads(told.out)
+    assert (told.code, answer["ok"], answer["dreamt"]) == (1, False, False) and "another dream" in answer["reason"]
     lock.give_up()
 
 

@@ -70,7 +70,7 @@ def test_what_is_no_text_is_refused_at_the_door(sh: Shell, project: Path) -> Non
 def test_a_text_without_spaces_gets_a_title_that_fits_its_line(sh: Shell, project: Path) -> None:
     for text in ("x" * 300, "这个项目每周五下午不许部署" * 20, "https://wiki.example.org/" + "a" * 200):
         assert sh("remember", text, "--anyway").returncode == 0
-    sh("remember", "Named by hand", "--name", "A name as long as a paragraph, " * 8)
+    sh("remember", "Named by hand", "--name", "A name as long as a paragraph, " * 6)
     lines = (folder(project) / "MEMORY.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 4 and max(map(len, lines)) <= 150
     assert b"longer than" not in sh("doctor").stdout
@@ -147,6 +147,13 @@ def test_every_answer_is_one_object_that_says_ok(sh: Shell) -> None:
         assert isinstance(answer, dict) and answer["ok"] is True, words
     assert sh.json("search", "unicorns") == {"ok": True, "query": "unicorns", "matches": []}
     assert sh.json("doctor", "--fix")["ok"] is True
+
+
+@pytest.mark.parametrize("words", [["--version"], ["list", "--help"], ["lst"]])
+def test_the_module_is_the_command(sh: Shell, words: list[str]) -> None:
+    module = subprocess.run([sys.executable, "-m", "memdir", *words], capture_output=True, check=False)
+    ran = sh(*words)
+    assert (module.returncode, module.stdout, module.stderr) == (ran.returncode, ran.stdout, ran.stderr)
 
 
 @pytest.mark.parametrize("words", [["add", "Kept"], ["remember", "Kept"]])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memdir import open_memory
 from memdir.store.shared import author_of
-from memdir.team.conflicts import conflicts_in, resolve
+from memdir.team.commands import conflicts_in, resolve
 from tests.hub.servers import HubServer
 from tests.share.conftest import Team
 from tests.share.remotes import GitPlace, HubPlace, Member, TeamPlace, member, memory_text

@@ -21,7 +21,7 @@ from memdir.store.history import PULLED, Origin
 from memdir.store.memories import forget_memories
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
-from memdir.team.conflicts import conflicts_in, resolve
+from memdir.team.commands import conflicts_in, resolve
 from tests.security.fakes import github_token
 from tests.share.conftest import Team
 from tests.share.remotes import GitPlace, Member, TeamPlace, memory_text

@@ -62,6 +62,13 @@ def test_what_is_well_formed_is_not_touched(text: str) -> None:
     assert well_formed(KEY, text.encode(), None) == (text.encode(), ())
 
 
+def test_escaped_line_breaks_before_a_label_leave_the_rest_of_a_text_alone() -> None:
+    told = r"The tool is in C:\new\table.BREAK**Why:** `a\tb` is kept."
+    text = f"---\n{HEAD}---\n\n{told}\n".replace("BREAK", r"\n\n")
+    assert formed(text).body.strip() == told.replace("BREAK", "\n\n")
+    assert "\\" not in formed(text.replace("\n", r"\n")).body, "where there is no other, all are meant"
+
+
 THEIRS = GOOD.replace("type:", "reviewed-by: Ann\nmetadata:\n  a: b\n# note\npinned: true\ntype:")
 
 

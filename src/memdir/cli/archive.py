@@ -64,9 +64,8 @@ class Import:
         origin = Origin("import", trust="file", reason=f"from {options.source}")
         result = import_memories(context.store(for_writing=True), options.source, origin=origin)
         if options.json:
-            context.print_json(
-                {"added": result.added, "same": result.same, "renamed": result.renamed, "refused": result.refused}
-            )
+            told = {"added": result.added, "same": result.same, "renamed": result.renamed, "refused": result.refused}
+            context.print_json({"ok": not result.refused, **told})
             return 1 if result.refused else 0
         terminal = context.terminal
         terminal.line(

@@ -345,8 +345,8 @@ class Context:
         return Progress(sys.stderr if is_seen else None, what)
 
     def print_json(self, answer: Mapping[str, object]) -> int:
-        """What a program gets: one object, in which `ok` says that there is no `error` (docs/reference/json.md). Gives
-        the exit status of a command that has no more to do."""
+        """What a program gets: one object, `ok` unless the answer says otherwise (docs/reference/json.md). Gives the
+        exit status of a command that has no more to do."""
         import json
 
         self.terminal.verbatim(json.dumps({"ok": True, **answer}, indent=2))

@@ -124,7 +124,7 @@ def _plain(outcome: DreamReport | NotDreamt) -> dict[str, object]:
     from memdir.dream.dream import NotDreamt
 
     if isinstance(outcome, NotDreamt):
-        return {"dreamt": False, "reason": outcome.reason, "kept": outcome.kept or None}
+        return {"ok": False, "dreamt": False, "reason": outcome.reason, "kept": outcome.kept or None}
     return {
         "dreamt": not outcome.is_dry,
         "files": [

@@ -12,6 +12,7 @@ from memdir.disk.plain_file import read_if_plain, read_plain, reason_of
 from memdir.disk.programs import find_program
 from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
+from memdir.recall.inject import MAX_MEMORY_CHARACTERS
 from memdir.store.scan import MAX_MEMORY_BYTES
 
 TYPE_CHECKING = False
@@ -66,6 +67,10 @@ class Remember:
         if kind == "user" and options.scope == "project" and context.memory.places.learns_for_all_projects:
             context.note(
                 f"kept for this project; `memdir move {memory.key} --scope user` makes it yours in all projects"
+            )
+        if len(memory.topic.body) > MAX_MEMORY_CHARACTERS:
+            context.note(
+                f"a conversation is shown {MAX_MEMORY_CHARACTERS:,} characters of it: split it to have all shown"
             )
         terminal.verbatim(terminal.dim(clean(memory.path)))
         return 0

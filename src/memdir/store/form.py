@@ -54,6 +54,7 @@ _DISGUISE = re.compile(
     r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\s\])}>*_`~./!-]*",
     re.IGNORECASE | re.DOTALL,
 )
+_ESCAPED_LABEL = re.compile(r"(?:(?:\\r)?\\n\s*)+(?=\*\*(?:Why|How))")
 _STRUCK = re.compile(r"~~(?!~)[^~\n]+~~(?!~)")
 _TILDES = re.compile(
     r"(?P<head>(?:---\n.*?\n---\n+)?)(~{3,})[ \t]*\n(?P<body>(?:(?!~{3}).)*?)\n\2[ \t]*\s*\Z", re.DOTALL
@@ -147,7 +148,9 @@ def unspoilt(text: str) -> str:
 def _with_line_breaks(text: str) -> str:
     """Escaped line breaks in a text that has no others, or before a label, are meant to be some."""
     bare = text.strip().strip('"') if "\n" not in text.strip() else text
-    if ("\n" not in bare and bare.count("\\n") > 1) or re.search(r"\\n\s*(?:\\n)?\*\*(?:Why|How)", bare):
+    if "\n" in bare:
+        return _ESCAPED_LABEL.sub(lambda match: match[0].replace("\\r", "").replace("\\n", "\n"), text)
+    if bare.count("\\n") > 1 or _ESCAPED_LABEL.search(bare):
         return bare.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
     return text
 

@@ -21,7 +21,7 @@ from memdir.text.words import split_words
 
 CLOSE = 0.75  # of the letters of a word and a mistyped one
 LISTING = "`memdir list --scope all`, or `memory.list()`, shows what there is"
-MAX_PART = 1_000  # bytes of a given name or description: a line, not a text
+MAX_GIVEN = {"name": 200, "description": 400}  # characters: all that a list shows of them
 
 
 class Added:
@@ -81,11 +81,11 @@ def require_words(text: object, *others: object) -> None:
 def _require_room(**parts: str) -> None:
     """BadMemoryFile for what would not be read again, or not be shown: at the door, before anything is written."""
     for what, text in parts.items():
-        most = MAX_MEMORY_BYTES - 4 * MAX_PART if what == "text" else MAX_PART
-        size = len(text.encode())
+        most = MAX_GIVEN.get(what, MAX_MEMORY_BYTES - 4_000)
+        size, unit = (len(text.encode()), "bytes") if what == "text" else (len(text), "characters")
         if size > most:
             remedy = "Split it into several memories" if what == "text" else "Put what is longer into the text"
-            raise BadMemoryFile(f"the {what} has {size:,} bytes, and at most {most:,} are kept", remedy=remedy)
+            raise BadMemoryFile(f"the {what} has {size:,} {unit}, and at most {most:,} are kept", remedy=remedy)
 
 
 def save_memory(
