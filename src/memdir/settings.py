@@ -357,7 +357,8 @@ def own_memory(environment: Environment, layout: Layout, agent: str) -> str:
         text = read_plain(os.path.join(own, "settings.json"), max_bytes=MAX_SETTINGS_BYTES)
     except OSError:
         text = b""
-    if any(_said(text, name).startswith(b"false") for name in (b"autoMemoryEnabled", b"enableManagedAutoMemory")):
+    switch = {"claude": b"autoMemoryEnabled", "qwen": b"enableManagedAutoMemory"}[agent]
+    if _said(text, switch).startswith(b"false"):
         return ""
     pointed = _said(text, b"autoMemoryDirectory")
     if pointed.startswith(b'"'):
@@ -372,9 +373,20 @@ def _kept_at(home: str, layout: Layout) -> str:
 
 
 def _said(text: bytes, name: bytes) -> bytes:
-    """What stands behind a name in JSON."""
-    rest = text.partition(b'"' + name + b'"')[2].lstrip()
-    return rest[1:].lstrip() if rest.startswith(b":") else b""
+    """What stands behind a name in JSON with comments, where that is there more than once behind the last."""
+    found, at = b"", 0
+    while signs := [(place, sign) for sign in (b'"', b"//", b"/*") if (place := text.find(sign, at)) >= 0]:
+        start, sign = min(signs)
+        end = {b'"': b'"', b"//": b"\n", b"/*": b"*/"}[sign]
+        at = text.find(end, start + len(sign))
+        while sign == end and at > 0 and (at - len(text[:at].rstrip(b"\\"))) % 2:
+            at = text.find(end, at + 1)  # an escaped one
+        if at < 0:
+            break
+        at += len(end)
+        if text[start:at] == b'"' + name + b'"' and (rest := text[at:].lstrip()).startswith(b":"):
+            found = rest[1:].lstrip()
+    return found
 
 
 def is_of_other_agent(environment: Environment, layout: Layout, root: str) -> bool:

@@ -37,6 +37,8 @@ def test_attach_adds_ours_behind_theirs_and_detach_leaves_no_trace(
     ]
     assert sorted(claude["hooks"]) == ["PreCompact", "SessionEnd", "SessionStart", "Stop", "UserPromptSubmit"]
     assert claude["unknown"] == [1, 2]
+    for name in (".codex/hooks.json", ".qwen/settings.json", ".gemini/settings.json"):
+        assert "SessionEnd || true" in (user_home / name).read_text(), "X10: the last turn may have been broken off"
     server = json.loads((user_home / ".claude.json").read_text())["mcpServers"]["memdir"]
     assert server == {
         "type": "stdio",
@@ -198,7 +200,7 @@ def test_the_status_tells_what_is_there_and_what_is_wrong(run: Run, user_home: P
     }
     assert "trust" in found["codex"]["problems"][0]
     hooks = user_home / ".codex/hooks.json"
-    trust = [f'[hooks.state."{hooks}:{event}:0:0"]' for event in ("session_start", "user_prompt_submit")]
+    trust = [f'[hooks.state."{hooks}:{event}:0:0"]' for event in ("session_start", "user_prompt_submit", "session_end")]
     trust.append(f'[hooks.state."{hooks}:stop:1:0"]')
     config = user_home / ".codex/config.toml"
     config.write_text(config.read_text() + "".join(f'\n{name}\ntrusted_hash = "x"\n' for name in trust))

@@ -27,7 +27,7 @@ from tests.conftest import Ran
 Run = Callable[..., Ran]
 
 NOTE = 'note = """\n[mcp_servers.memdir]\nkeep = "this"\n# ["""\n'
-TRUST = ("session_start:0:0", "user_prompt_submit:0:0", "stop:1:0")
+TRUST = ("session_start:0:0", "user_prompt_submit:0:0", "stop:1:0", "session_end:0:0")
 
 
 @pytest.fixture

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from memdir.attach.agents import all_agents
 from memdir.hooks.hook import EVENTS
+from memdir.settings import Environment
 from memdir.version import __version__
 
 PLUGIN = Path(__file__).parent.parent.parent / "plugin"
@@ -58,6 +61,8 @@ def test_skill_and_commands_say_what_they_are_for() -> None:
         ((), "codex"),
         (("CLAUDECODE",), "codex"),  # which was started by Claude Code
         (("CLAUDECODE",), "gemini"),
+        (("GEMINI_SESSION_ID", "CLAUDECODE"), "claude"),  # which Gemini CLI started
+        (("CLAUDECODE", "GEMINI_SESSION_ID"), "qwen"),
     ],
 )
 def test_the_hook_finds_out_who_calls(
@@ -65,7 +70,9 @@ def test_the_hook_finds_out_who_calls(
 ) -> None:
     event = "BeforeAgent" if host == "gemini" else "UserPromptSubmit"
     name = "0a1b2c3d-0000-4000-8000-000000000001.jsonl"
-    transcript = tmp_path / (f"rollout-2026-11-16T06-57-14-{name}" if host == "codex" else name)
+    folder = tmp_path / "user-home" / f".{host}" if len(marks) > 1 else tmp_path
+    folder.mkdir(parents=True, exist_ok=True)
+    transcript = folder / (f"rollout-2026-11-16T06-57-14-{name}" if host == "codex" else name)
     transcript.write_text("")
     told = {"session_id": "0a1b", "transcript_path": str(transcript), "cwd": str(project), "prompt": "Hello"}
     others = ("GEMINI_SESSION_ID", "QWEN_CODE_CLI", "CLAUDECODE")
@@ -74,3 +81,41 @@ def test_the_hook_finds_out_who_calls(
     subprocess.run(command, input=json.dumps(told), text=True, check=True, timeout=60, env=environment)
     (noted,) = (tmp_path / "home").rglob("attended")
     assert noted.read_text().startswith({"claude": "claude-code"}.get(host, host) + "\n")
+
+
+ODD_CALLS = """
+const { MemdirPlugin } = await import(process.argv[2])
+const plugin = await MemdirPlugin({ directory: process.cwd(), client: {} })
+const text = { type: "text", text: "hello" }
+await plugin["chat.message"]({ sessionID: "s" }, { parts: [null, text] })
+for (const [name, hook] of Object.entries(plugin))
+  for (const input of [undefined, null, {}, { sessionID: "s" }, { event: null }, { event: {} }])
+    for (const output of [undefined, null, {}, { system: "text" }, { parts: 7 }, { parts: [null] }, { output: 1 }])
+      await hook(input, output).catch((error) => {
+        if (error.message !== "No force here.") throw error
+      })
+const told = { system: [] }
+await plugin["experimental.chat.system.transform"]({ sessionID: "s" }, told)
+const call = { sessionID: "s", tool: "bash", callID: "c" }
+const refused = await plugin["tool.execute.before"](call, { args: {} }).then(() => "", (error) => error.message)
+console.log(JSON.stringify({ told: told.system.length, refused }))
+"""
+
+
+@pytest.mark.parametrize("printed", ['{"context": "Never force."}', "null", "7", "{", '{"refusal": "No force here."}'])
+def test_the_plugin_for_opencode_throws_nothing_but_a_guard_s_refusal(printed: str, tmp_path: Path) -> None:
+    """Whatever a newer opencode hands over, and whatever memdir says, the prompt goes on (Q1)."""
+    node = shutil.which("node")
+    if not node:
+        pytest.skip("there is no node here")
+    program, plugin, script = tmp_path / "memdir", tmp_path / "memdir.mjs", tmp_path / "odd.mjs"
+    program.write_text(f"#!/bin/sh\ncat >/dev/null\nprintf '%s' '{printed}'\n")
+    program.chmod(0o755)
+    agent = all_agents(Environment.read(), is_guarded=True)["opencode"]
+    plugin.write_text(agent.plugin(str(program)))
+    script.write_text(ODD_CALLS)
+    done = subprocess.run([node, str(script), str(plugin)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["refused"] == ("No force here." if "refusal" in printed else "")
+    assert found["told"] > 0 if "context" in printed else found["told"] == 0

@@ -221,7 +221,7 @@ def test_the_trust_in_a_hook_that_attaching_changed_is_not_kept(
     run("attach", "codex", "--yes")
     hooks, config = user_home / ".codex/hooks.json", user_home / ".codex/config.toml"
     hooks.write_text(hooks.read_text().replace(memdir_command, "/old/bin/memdir"))
-    places = ("session_start:0", "user_prompt_submit:0", "stop:1")
+    places = ("session_start:0", "user_prompt_submit:0", "stop:1", "session_end:0")
     config.write_text(
         config.read_text() + "".join(f'\n[hooks.state."{hooks}:{at}:0"]\ntrusted_hash = "x"\n' for at in places)
     )

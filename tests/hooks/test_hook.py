@@ -15,8 +15,13 @@ import pytest
 import memdir
 from memdir.disk.lock import locked
 from memdir.hooks.hook import EVENTS, MAX_ANSWER, MAX_SECONDS
+from memdir.hooks.prompt_recall import cut_to_fit
 from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Layout
+from memdir.memdir import open_memory
+from memdir.store.history import Origin
+from memdir.store.memories import save_memory
+from memdir.store.topic import MemoryType, Topic
 from memdir.transcript.attended import Attended
 from memdir.transcript.sources.gemini import GeminiSessions
 from tests.conftest import Ran
@@ -133,6 +138,72 @@ def test_a_large_memory_is_cut_to_what_a_host_shows(agent: Agent, memdir: Callab
     assert len(done.stdout) <= MAX_ANSWER
 
 
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_many_guards_leave_room_and_what_is_left_out_is_counted(agent: Agent, memdir: Callable[..., Ran]) -> None:
+    """Q1, P6: what is over the limit a host cuts as it likes, and Gemini got nothing at all."""
+    memdir("remember", "Deploys are frozen until 2099-12-01")
+    memory = open_memory(agent.project)
+    for number in range(25):
+        rule = f"Never run deploy script {number} by hand on a Friday: nobody is there when it breaks, for hours"
+        topic = Topic.compose(name=f"Rule {number}", description=rule, kind=MemoryType.FEEDBACK, body=f"{rule}.\n")
+        guarded = topic.with_field("guard", f"warn shell(deploy-{number} --production)")
+        for one in (topic, guarded):
+            save_memory(memory.store, f"feedback_{number}.md", one.data, origin=Origin("cli", trust="user"))
+    start = agent.start()
+    start = agent.prompt("hello") if agent.host == "gemini" else start
+    told = context(start)
+    assert len(start.stdout) <= MAX_ANSWER
+    assert f"and {25 - told.count('`warn shell(deploy-')} more (`memdir guard list`)" in told
+    listed = told.partition("Contents of")[2].count("\n- [")
+    assert f"({26 - listed} more memories are not listed here" in told
+
+
+def test_what_fits_nowhere_is_cut_to_nothing() -> None:
+    assert cut_to_fit("x" * 100, lambda _: False) == ""
+
+
+def slow_or_broken_git(agent: Agent, tmp_path: Path, script: str) -> dict[str, str]:
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(f"#!/bin/sh\n{script}\n")
+    git.chmod(0o755)
+    return {**agent.environment, "PATH": f"{git.parent}:{agent.environment['PATH']}"}
+
+
+def test_what_was_recalled_is_said_where_the_time_is_over_behind_it(
+    make_agent: MakeAgent, layout: Layout, tmp_path: Path, memdir: Callable[..., Ran]
+) -> None:
+    """R1: it counts as shown, and would not come again in this session; what was saved is told later (X9)."""
+    memdir("remember", RULE)
+    agent = make_agent("claude")
+    WorkQueue(layout).tell("another", ["saved.md"])
+    agent.environment = slow_or_broken_git(agent, tmp_path, "sleep 30")
+    assert "never mock the database" in context(agent.prompt(QUESTION))
+    assert (Path(layout.attached) / "saved").exists()
+
+
+def test_what_was_saved_is_told_when_the_history_can_be_read_again(
+    make_agent: MakeAgent, memories: Memories, is_idle: Callable[[], bool], tmp_path: Path
+) -> None:
+    """X9."""
+    agent = make_agent("claude")
+    taught(agent, memories, is_idle)
+    whole = agent.environment
+    agent.environment = slow_or_broken_git(agent, tmp_path, "echo fatal: unable to read tree >&2; exit 128")
+    assert message(agent.prompt("Please go on.")) == ""
+    agent.environment = whole
+    assert "Memory saved" in message(agent.prompt("Please go on."))
+
+
+def test_a_prompt_that_begins_with_a_path_is_a_question_and_a_command_is_none(
+    agent: Agent, memdir: Callable[..., Ran]
+) -> None:
+    memdir("remember", RULE)
+    assert answer(agent.prompt("/plan:deep how should I write the tests for the database?")) == {}
+    asked = "/srv/app/tests/db_test.py fails: how should I write the tests for the database?"
+    assert "never mock the database" in context(agent.prompt(asked))
+
+
 def test_recent_tools_are_taken_from_the_transcript(agent: Agent, memdir: Callable[..., Ran]) -> None:
     """R2: how a tool is used that is in use is no news; without it, it is."""
     text = "How to use argocd: run `argocd app sync NAME`, then `argocd app wait NAME`."
@@ -186,6 +257,18 @@ def test_the_notes_of_a_session_go_into_its_compaction(agent: Agent, layout: Lay
     else:
         assert done.stdout == ""
         assert agent.host == "gemini" or "The flaky migration" in context(agent.start("compact"))
+
+
+def test_after_a_compression_that_its_user_asked_for_gemini_gets_again_what_was_shown(
+    make_agent: MakeAgent, memdir: Callable[..., Ran]
+) -> None:
+    """R1, P6: of an automatic one it tells with every turn, whether it comes to that or not."""
+    memdir("remember", RULE)
+    agent = make_agent("gemini")
+    for trigger, is_again in (("auto", True), ("auto", False), ("manual", False), ("auto", True)):
+        told = context(agent.prompt(QUESTION))
+        assert ("# Memory" in told, "never mock the database" in told) == (is_again, is_again), trigger
+        assert answer(agent.hook("compact", trigger=trigger)) == {}
 
 
 @pytest.mark.parametrize("agent", ["codex", "qwen", "opencode"], indirect=True)

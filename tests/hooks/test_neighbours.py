@@ -94,6 +94,23 @@ def test_where_the_agent_does_not_show_it_we_do(
     assert "# Memory" in start and start.count(OWN) == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        ('// "enableManagedAutoMemory": false\n  "memory": {"enableManagedAutoMemory": true}', True),
+        ('"a": "http://x\\\\", /* "enableManagedAutoMemory": false */ "autoMemoryEnabled": false', True),
+        ('"memory": {"enableManagedAutoMemory": true, "enableManagedAutoMemory": false}', False),
+        ('"a": "say \\"hi // ", "memory": {"enableManagedAutoMemory": false}', False),
+    ],
+)
+def test_its_own_switch_counts_and_no_comment(make_agent: MakeAgent, own: Keeper, said: str, *, is_told: bool) -> None:
+    folder = own("qwen")
+    agent = make_agent("qwen")
+    memdir(agent, "attach", "qwen", "--own-memory", "serve", "--yes")
+    (folder.parents[2] / "settings.json").write_text(f"{{\n  {said}\n}}\n")
+    assert (OWN in context(agent.start())) != is_told
+
+
 def test_an_agent_that_was_pointed_at_our_directory_is_told_by_itself(make_agent: MakeAgent, layout: Layout) -> None:
     """The other way round: `autoMemoryDirectory` of Claude Code names our store."""
     agent = make_agent("claude")

@@ -27,7 +27,7 @@ from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
 from memdir.model.model import ScriptedModel, calls, says
-from memdir.transcript.attended import Attended
+from memdir.transcript.attended import Attended, late_sessions
 from tests.conftest import Ran
 from tests.counting import calls_of
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
@@ -142,6 +142,27 @@ def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
     assert len(memories()) == 1, "one kill costs nothing"
 
 
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen"], indirect=True)
+@pytest.mark.slow("gemini", "qwen")
+def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
+    agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent, is_idle: Callable[[], bool]
+) -> None:
+    """X10: it was broken off, and its client killed; so was a worker that had taken up another session."""
+    agent.prompt(RULE)
+    agent.say(RULE)
+    other = make_agent("codex" if agent.host == "claude" else "claude", session="zzzz-0000")
+    make_agent(agent.host).start("compact")
+    assert is_idle(), "one that goes on itself is not over"
+    other.start()
+    wait_for(memories)
+    wait_for(is_idle)
+    turn(other, layout, OTHER)
+    WorkQueue(layout).take(other.transcript.stem)
+    make_agent(agent.host, session="0000-next").start()
+    wait_for(lambda: len(memories()) == 2)
+    wait_for(is_idle)
+
+
 @contextmanager
 def unreadable(agent: Agent) -> Iterator[None]:
     """What the agent wrote is there, and nobody can read it."""
@@ -182,6 +203,7 @@ def test_what_can_never_be_read_is_passed_over_in_the_end(agent: Agent, layout: 
             assert WorkQueue(layout).waiting()
         work(agent)
     assert not WorkQueue(layout).waiting()
+    assert late_sessions(layout.project_home, but="") == [], "nor does it come again with each start of a session"
     assert any("too often" in str(event.get("reason")) for event in events(layout))
 
 

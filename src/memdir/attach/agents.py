@@ -98,7 +98,8 @@ class Agent:
         command = f"{quiet}{home}{shlex.quote(program)} hook {self.name} {event} || true"
         hook: dict[str, object] = {"type": "command", "command": command, "timeout": self.timeout}
         if self.name == "gemini":
-            return {"matcher": "*", "hooks": [{"name": NAME, **hook}]}
+            matcher = "manual" if event == "PreCompress" else "*"  # it tells of an automatic one with every turn
+            return {"matcher": matcher, "hooks": [{"name": NAME, **hook}]}
         return {"hooks": [hook]}
 
     def server(self, program: str) -> dict[str, object]:
@@ -150,16 +151,16 @@ def all_agents(environment: Environment, *, is_guarded: bool = False) -> dict[st
     commented = os.path.join(opencode, "opencode.jsonc")
     of_opencode = commented if os.path.exists(commented) else os.path.join(opencode, "opencode.json")
     named, ms = ("SessionStart", "UserPromptSubmit", "Stop"), _SECONDS * 1000
-    at_ends, key = (*named, "PreCompact", "SessionEnd"), "mcpServers"
-    of_agent = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
+    with_end, at_ends, key = (*named, "SessionEnd"), (*named, "PreCompact", "SessionEnd"), "mcpServers"
+    of_agent = ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd")
     own, own_qwen = ("autoMemoryEnabled",), ("memory", "enableManagedAutoMemory")
     found = (
         Agent(
             "claude", "Claude Code", claude, of_claude, where.claude_state, key, at_ends, own_memory=own, is_strict=True
         ),
-        Agent("codex", "Codex", codex, *of_codex, "mcp_servers", named, is_strict=True),
+        Agent("codex", "Codex", codex, *of_codex, "mcp_servers", with_end, is_strict=True),
         Agent("gemini", "Gemini CLI", where.gemini_home, of_gemini, of_gemini, key, of_agent, timeout=ms),
-        Agent("qwen", "Qwen Code", where.qwen_home, of_qwen, of_qwen, key, named, own_memory=own_qwen),
+        Agent("qwen", "Qwen Code", where.qwen_home, of_qwen, of_qwen, key, with_end, own_memory=own_qwen),
         Agent("opencode", "opencode", opencode, "", of_opencode, "mcp"),
     )
     home = "" if environment.home == Environment({}).home else environment.home

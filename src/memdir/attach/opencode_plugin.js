@@ -8,6 +8,16 @@ const GUARDED = false // whether a guard holds anywhere: only then memdir is ask
 const MAX_TOOLS = 20
 const NAMES_A_SESSION = /^You are a title generator/ // a request of opencode's own, under the session's id
 
+class Refusal extends Error {} // of a guard of the user: the one thing that is meant to stop opencode
+
+const harmless = (hook) => async (...given) => {
+  try {
+    await hook(...given)
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+  }
+}
+
 export const MemdirPlugin = async (ctx) => {
   const sessions = new Map() // what the requests of a session carry: opencode keeps no system text, so each gets it all
   const subagents = new Set() // nobody talks there
@@ -17,7 +27,7 @@ export const MemdirPlugin = async (ctx) => {
       const input = JSON.stringify({ cwd: ctx.directory, hook_event_name: event, ...told })
       const env = HOME ? { ...process.env, MEMDIR_HOME: HOME } : process.env
       const done = spawnSync(MEMDIR, ["hook", "opencode", event], { input, env, timeout: LIMIT_MS, encoding: "utf8" })
-      return done.status === 0 && done.stdout ? JSON.parse(done.stdout) : {}
+      return (done.status === 0 && done.stdout && JSON.parse(done.stdout)) || {}
     } catch {
       return {}
     }
@@ -44,11 +54,11 @@ export const MemdirPlugin = async (ctx) => {
     return session
   }
 
-  return {
+  const hooks = {
     "chat.message": async (input, output) => {
       const session_id = input.sessionID
       if (subagents.has(session_id)) return
-      const prompt = (output.parts || []).filter((part) => part.type === "text").map((part) => part.text).join("\n")
+      const prompt = (output.parts || []).filter((part) => part?.type === "text").map((part) => part.text).join("\n")
       // What was shown before this process began went with the one before.
       const session = sessions.get(session_id) || begin(session_id, "clear")
       hear(session, "chat.message", { session_id, prompt, recent_tools: session.tools })
@@ -59,7 +69,7 @@ export const MemdirPlugin = async (ctx) => {
       if (!GUARDED) return
       const call = { session_id: input.sessionID, tool_name: input.tool, tool_input: output.args }
       const { context, refusal } = ask("tool.execute.before", call)
-      if (refusal) throw new Error(refusal) // the one thing that is meant to stop opencode: a guard of the user
+      if (refusal) throw new Refusal(refusal)
       if (context) told.set(input.callID, context)
     },
     "tool.execute.after": async (input, output) => {
@@ -83,4 +93,5 @@ export const MemdirPlugin = async (ctx) => {
       if (event.type === "session.idle") ask("session.idle", { session_id })
     },
   }
+  return Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, harmless(hook)]))
 }

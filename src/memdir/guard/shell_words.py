@@ -30,7 +30,8 @@ _RUNNERS = frozenset(name for names in _RUNNING for name in names.split())
 _RUN = frozenset(("run", "exec", "x", "dlx", "foreach", "-c", "--command", "--exec", "--"))
 _EACH = frozenset(("-exec", "-execdir", "-ok", "-okdir"))  # the same of `find`
 _TAKE_LINES = frozenset(("ssh", "watch", "parallel", "trap", "hyperfine", "tmux", "screen", "concurrently"))
-_BEFORE_LINE = frozenset(("--exec", "--run", "--command", "foreach"))  # a command in one word
+_BEFORE_LINE = frozenset(("--exec", "--run", "--command", "foreach", "--split-string"))  # a command in one word
+_SPLITTERS = frozenset(("env", "entr"))  # the same behind -S or -s of these, or in one word with it
 _UNQUOTED = str.maketrans({**dict.fromkeys(_ENDS | {"$", "`"}, " "), **dict.fromkeys("\\'\"", "")})
 _TEXT = "text"  # the quotes of a text that has none around it, as a heredoc
 
@@ -75,9 +76,13 @@ def _lines_given(words: list[str]) -> Iterator[str]:
     program = _name(words[0]) if words else ""
     if program == "eval":
         yield " ".join(words[1:])
-    for at, word in enumerate(words):
-        if at and " " in word and (program in _TAKE_LINES or words[at - 1] in _BEFORE_LINE):
+    splits = not _SPLITTERS.isdisjoint(map(_name, words))
+    for before, word in ((words[at - 1], word) for at, word in enumerate(words) if at and " " in word):
+        is_split = splits and before[:1] == "-" and before[-1] in "sS"
+        if program in _TAKE_LINES or before in _BEFORE_LINE or is_split:
             yield word
+        elif splits and word[0] == "-":
+            yield word.partition("=" if word[1] == "-" else "S")[2]
     none = 0 if program in _RUNNERS else _run_by_word(words)
     shell = next((at for at, word in enumerate(words) if _name(word) in _SHELLS), none)
     options = range(shell + 1, len(words))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memdir.memdir import MemDir
-    from memdir.settings import Environment
 
 # A host as its command line names it, and the agent whose transcripts it writes.
 HOSTS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini", "qwen": "qwen", "opencode": "opencode"}
@@ -175,22 +174,43 @@ def _after(memory: MemDir, call: HookCall) -> None:
 
         bring_up(memory)
         is_read = os.path.exists(os.path.join(memory.place.derived, _INDEXED))
-        if os.path.exists(memory.place.index) and not (is_read and SessionStart(memory, call.host).is_kept):
+        is_new = os.path.exists(memory.place.index) and not (is_read and SessionStart(memory, call.host).is_kept)
+        if _has_left(memory, call) or is_new:
             detach("hook", "--work", memory.layout.work_tree)
     if call.event == "end" and memory.places.syncs:
         detach("hook", "--sync", memory.layout.work_tree)
 
 
-def _caller(call: HookCall) -> str:
-    """Who calls the hooks of our plugin, one file for three agents: by what only one of them says, and else by the mark
-    that it leaves in the environment. One that was started by another inherits that one's mark."""
-    if os.path.basename(call.text("transcript_path")).startswith("rollout-"):
-        return "codex"
-    if call.name in ("BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"):
-        return "gemini"
-    from memdir.settings import Environment
+def _has_left(memory: MemDir, call: HookCall) -> bool:
+    """Whether other sessions left something to learn (X10): a worker was killed, or no hook told that a turn ended,
+    which is queued now."""
+    from memdir.transcript.attended import late_sessions
 
-    return Environment.read().caller
+    for session in late_sessions(memory.layout.project_home, but=call.session):
+        from memdir.hooks.work_queue import WorkQueue
+
+        WorkQueue(memory.layout).add(session)
+    return bool(_names_in_queue(memory))
+
+
+def _names_in_queue(memory: MemDir) -> list[str]:
+    queue = os.path.join(memory.layout.attached, "queue")
+    return os.listdir(queue) if os.path.isdir(queue) else []
+
+
+def _caller(call: HookCall) -> str:
+    """Who calls the hooks of our plugin, one file for three agents: by what only one of them says, where its transcript
+    lies first, and else by the mark that it leaves in the environment, which one that it starts inherits."""
+    from memdir.settings import Environment
+    from memdir.transcript.attended import own_transcript
+
+    environment, path = Environment.read(), call.text("transcript_path")
+    if found := [host for host in HOSTS if own_transcript(environment, host, path)]:
+        return found[0]
+    if os.path.basename(path).startswith("rollout-"):
+        return "codex"
+    of_gemini = ("BeforeAgent", "AfterAgent", "PreCompress", "BeforeTool", "AfterTool")
+    return "gemini" if call.name in of_gemini else environment.caller
 
 
 def _limit_time() -> None:
@@ -258,7 +278,7 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     if source == "compact" and call.host != "claude":
         from memdir.hooks.session_start import SessionStart
 
-        first = SessionStart(memory, call.host).behaviour()
+        first = SessionStart(memory, call.host).within(lambda _: False)  # the least of it
         answer.context = _notes(memory, call, HookAnswer(first, answer.message))
     return with_start(memory, call, answer)
 
@@ -279,7 +299,10 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
     shown = memory.shown.of(call.session)
     if shown.keys(_START):
         return answer
-    both = with_start(memory, call, answer)
+    try:
+        both = with_start(memory, call, answer)
+    except TooLate:
+        return answer
     if not fits(call, both):
         return answer
     shown.add(_START, "", 0)
@@ -309,7 +332,10 @@ def _stop(memory: MemDir, call: HookCall) -> HookAnswer:
 
 
 def _compact(memory: MemDir, call: HookCall) -> HookAnswer:
-    """The notes of the session, for whoever summarises it (N7). Gemini asks before every turn, and takes no words."""
+    """The notes of the session, for whoever summarises it (N7). Gemini takes no words, and tells of every turn that it
+    may come to that: where its user asked for it, all that was shown comes again with the next prompt."""
+    if call.host == "gemini" and call.text("trigger") == "manual":
+        memory.shown.of(call.session).forget()
     return HookAnswer() if call.host in ("gemini", "codex", "qwen") else HookAnswer(_notes(memory, call, HookAnswer()))
 
 
@@ -346,7 +372,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     """Note that memdir attends to this session from now on: what was said in it before is not its business. Gives
     whether it did already."""
     from memdir.errors import DiskError
-    from memdir.transcript.attended import Attended
+    from memdir.transcript.attended import Attended, own_transcript
 
     if Attended.at(memory.layout.attended(call.session)) is not None:
         return True
@@ -367,38 +393,22 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     return False
 
 
-def own_transcript(environment: Environment, host: str, path: str) -> str:
-    """The transcript that a host names, where it is one of its own: below its own folder, by no link that leads out of
-    it, and this user's file, or none yet. Else "": whoever calls a hook could name any file."""
-    homes = {
-        "claude": environment.claude_home,
-        "codex": environment.codex_home,
-        "gemini": environment.gemini_home,
-        "qwen": environment.qwen_runtime,
-    }
-    try:
-        real, home = os.path.realpath(path), os.path.realpath(homes[host])
-        is_own = real.startswith(home + os.sep) and (not os.path.exists(real) or os.stat(real).st_uid == os.getuid())
-    except (KeyError, OSError, ValueError):
-        return ""
-    return real if path and is_own else ""
-
-
 def _saved(memory: MemDir, call: HookCall) -> str:
     """What workers saved since somebody was told last and nobody took back (X9): one notes it, one that was killed has
     left what it had taken up. Qwen shows its user what a hook says when a turn ends, and at no other time."""
-    if (call.event in ("stop", "end")) != (call.host == "qwen"):
+    if call.event == "end" or (call.event == "stop") != (call.host == "qwen"):
         return ""
-    folder = memory.layout.attached
-    queue = os.path.join(folder, "queue")
-    is_taken = os.path.isdir(queue) and any("~" in name for name in os.listdir(queue))
-    if not is_taken and not os.path.exists(os.path.join(folder, "saved")):
+    is_taken = any("~" in name for name in _names_in_queue(memory))
+    if not is_taken and not os.path.exists(os.path.join(memory.layout.attached, "saved")):
         return ""
     from memdir.hooks.work_queue import WorkQueue
     from memdir.text.printable import one_line
 
     lines = []
-    told, call.on_told = WorkQueue(memory.layout).told([memory.stores.of(one) for one in ("project", "user")])
+    try:
+        told, call.on_told = WorkQueue(memory.layout).told([memory.stores.of(one) for one in ("project", "user")])
+    except TooLate:  # the next hook tells it; what was recalled for this one counts as shown, and is said
+        return ""
     for what, found in told.items():
         parts, room = [], MAX_TOLD
         for how, files in found:

@@ -32,7 +32,7 @@ def recalled(memory: MemDir, call: HookCall) -> str:
     """The memories for a prompt as one text; empty when none clearly helps. A host says a prompt again without words,
     and its own commands are no questions."""
     text = _asked(call)
-    if not text or text.startswith("/"):
+    if not text or (text[0] == "/" and "/" not in text.split()[0][1:]):
         return ""
     from memdir.recall.recall import Recaller, RecallRequest
 
@@ -56,9 +56,9 @@ def cut_to_fit(found: str, fits: Callable[[str], bool]) -> str:
     """As much of it as fits, with word of the rest."""
     if not found or fits(found):
         return found
-    while not fits(found + CUT):
+    while found and not fits(found + CUT):
         found = found[: len(found) * 9 // 10]
-    return found + CUT
+    return found + CUT if found else ""
 
 
 class _HookChooser:
@@ -124,7 +124,7 @@ def _recent_tools(memory: MemDir, call: HookCall) -> list[str]:
     given = call.fields.get("recent_tools")
     if isinstance(given, list):
         return [tool for tool in given if isinstance(tool, str)][:MAX_TOOLS]
-    from memdir.hooks.hook import own_transcript
+    from memdir.transcript.attended import own_transcript
 
     data = _tail(own_transcript(memory.places.environment, call.host, call.text("transcript_path")))
     found: dict[str, None] = {}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_KEPT_BYTES = 256 << 10
 MAX_ROOM = 10_000  # characters: no host shows more
+GUARDS_HEAD = 600  # of them, for what stands around guards, whose lines take half of what is left at most
 
 
 class SessionStart:
@@ -60,8 +61,9 @@ class SessionStart:
         from memdir.prompts.listing import guards_told
 
         memory = self._memory
-        guards = guards_told(memory.guards.those_of(memory.places.own_scopes()), overrides=memory.layout.prompts)
-        return "\n\n".join(filter(None, ("" if self._is_told else memory.prompt(), guards)))
+        prompt = "" if self._is_told else memory.prompt()
+        guards, room = memory.guards.those_of(memory.places.own_scopes()), (MAX_ROOM - len(prompt)) // 2 - GUARDS_HEAD
+        return "\n\n".join(filter(None, (prompt, guards_told(guards, overrides=memory.layout.prompts, room=room))))
 
     def make(self) -> dict[str, Any]:
         """Read all memories for it, and keep it."""
@@ -91,12 +93,11 @@ class SessionStart:
 
 def _within(parts: dict[str, Any], fits: Callable[[str], bool]) -> str:
     room = MAX_ROOM
-    while room > 0 and parts["indexes"]:
+    while True:
         text = "\n\n".join(filter(None, (parts["first"], *_told(parts["indexes"], room))))
-        if fits(text):
+        if not room or fits(text):
             return text
         room = room * 4 // 5 if room > 500 else 0
-    return str(parts["first"])
 
 
 def _told(indexes: dict[str, Any], room: int) -> Iterator[str]:
@@ -120,7 +121,7 @@ def _cut(index: dict[str, Any], room: int) -> str:
         if left < 0:
             break
         taken.append(line)
-    return "\n".join([*taken, _more(index["total"] - len(taken))]) if taken else ""
+    return "\n".join([*taken, _more(index["total"] - len(taken))]) if index["total"] else ""
 
 
 def _more(more: int) -> str:

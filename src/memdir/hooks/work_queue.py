@@ -119,7 +119,7 @@ class WorkQueue:
                     write_bytes_atomic(self._saved, since)
                 else:
                     delete_file(self._saved)
-        except (LockBusy, DiskError):
+        except (LockBusy, DiskError, HistoryError):
             return
 
     def _since(self, session: str) -> int:
@@ -157,4 +157,5 @@ def _saved_in(store: MemoryStore, marks: dict[str, str]) -> Iterator[tuple[str, 
                 which = f" {commit.id[:8]}" if at else ""
                 yield commit.id, f"memdir undo{which}{scope}", [path.removeprefix(store.place.prefix) for path in kept]
     except HistoryError:
-        return
+        if store.history.is_readable:  # it may be so the next time: nothing counts as told
+            raise

@@ -17,7 +17,7 @@ from memdir.disk.lock import locked
 from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
 from memdir.hooks.daemon_client import SCOPES
-from memdir.hooks.hook import HOSTS, own_transcript
+from memdir.hooks.hook import HOSTS
 from memdir.hooks.session_start import SessionStart
 from memdir.hooks.work_queue import WorkQueue
 from memdir.memdir import MemDir, open_memory
@@ -25,7 +25,7 @@ from memdir.remember.turn import is_asked
 from memdir.search.index_store import MemoryIndex
 from memdir.session import Session
 from memdir.settings import Settings
-from memdir.transcript.attended import Attended
+from memdir.transcript.attended import Attended, own_transcript
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
@@ -130,6 +130,8 @@ async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: 
         return False
     if not is_ours:
         memory.sink.emit(request_refused(what="learning from a session", reason="it was tried too often"))
+        if attended:
+            attended.save(memory.layout)  # so that no start of a session queues it again
         return True
     try:
         session = memory.session(name, on_updated=queue.tell_of_doc)

@@ -6,6 +6,8 @@ directory holds is told as a quotation, since others write there too.
 
 from __future__ import annotations
 
+import sys
+
 from memdir.prompts.door import shown, shown_line
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.index import MAX_LINES, entry_for, parse_entry
@@ -48,16 +50,21 @@ def manifest(headers: Iterable[Header], *, scope: str = "project", ended: Mappin
     return "\n".join(lines)
 
 
-def guards_told(guards: Sequence[tuple[Guard, Topic]], *, overrides: str) -> str:
-    """The rules that the user has checked before a tool runs, for a model to mind, one line a guard; empty without one
-    (Q1)."""
+def guards_told(guards: Sequence[tuple[Guard, Topic]], *, overrides: str, room: int = sys.maxsize) -> str:
+    """The rules that the user has checked before a tool runs, for a model to mind, one line a guard, as many as there
+    is room for, with word of the rest; empty without one (Q1)."""
     if not guards:
         return ""
     from memdir.prompts.compose import load_prompt
 
     rules = [(str(guard), " ".join(topic.description.split())) for guard, topic in guards]
     told = [f"- `{shown_line(line)}`: {shown_line(rule, room=LISTED_CHARACTERS)}" for line, rule in rules]
-    return load_prompt("behaviour/guards.md", overrides=overrides).render(guards="\n".join(told[:MAX_GUARDS])).strip()
+    listed = told[:MAX_GUARDS]
+    while sum(map(len, listed)) > room:
+        listed.pop()
+    if more := len(told) - len(listed):
+        listed.append(f"- and {more} more (`memdir guard list`)")
+    return load_prompt("behaviour/guards.md", overrides=overrides).render(guards="\n".join(listed)).strip()
 
 
 def ended_among(store: MemoryStore, headers: Sequence[Header], now: float) -> dict[str, str]:

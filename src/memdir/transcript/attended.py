@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memdir.layout import Layout
+    from memdir.settings import Environment
     from memdir.transcript.message import Message
 
 MAX_BYTES = 16 << 10  # five lines, two of them paths
+MAX_LATE = 20  # sessions that are looked at when another starts: those that were looked at last
 MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
 BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 
@@ -114,3 +116,35 @@ def attended_times(folder: str) -> dict[str, float]:
         except OSError:
             continue
     return found
+
+
+def late_sessions(folder: str, *, but: str) -> list[str]:
+    """Those of them, without the one that starts, that wrote on since they were looked at: a turn was broken off, and
+    nobody was told that it ended (X10). Who is still at work is learned from a little early."""
+    times = attended_times(folder)
+    found = []
+    for name in sorted(times, key=times.__getitem__)[-MAX_LATE:]:
+        attended = Attended.at(os.path.join(folder, name, ATTENDED_NAME))
+        try:
+            if attended and name != but and os.stat(attended.transcript).st_mtime > times[name]:
+                found.append(name)
+        except OSError:  # not written yet, gone, or a database
+            continue
+    return found
+
+
+def own_transcript(environment: Environment, host: str, path: str) -> str:
+    """The transcript that a host names, where it is one of its own: below its own folder, by no link that leads out of
+    it, and this user's file, or none yet. Else "": whoever calls a hook could name any file."""
+    homes = {
+        "claude": environment.claude_home,
+        "codex": environment.codex_home,
+        "gemini": environment.gemini_home,
+        "qwen": environment.qwen_runtime,
+    }
+    try:
+        real, home = os.path.realpath(path), os.path.realpath(homes[host])
+        is_own = real.startswith(home + os.sep) and (not os.path.exists(real) or os.stat(real).st_uid == os.getuid())
+    except (KeyError, OSError, ValueError):
+        return ""
+    return real if path and is_own else ""
