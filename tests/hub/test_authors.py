@@ -91,8 +91,41 @@ def test_what_a_hub_has_lost_and_another_gives_back_is_its_authors(hub: HubServe
     assert whose(team) == {"export.md": "bob", "vpn.md": "dan"}
     (left,) = [one for one in team.ask("GET", "members").body["members"] if one["name"] == "dan"]
     assert not left["active"] and join("dan").member == left["id"], "whom the backup did not know is let in by nobody"
+    audit = team.ask("GET", "audit?limit=5").body["actions"]
+    assert {one["by"]["name"] for one in audit if one["action"] == "put"} == {"cat"}, "who gave it"
     assert purge(team, cat, derived=True)["removed"] == []
     assert purge(team, bob)["removed"] == ["export.md"]
+
+
+def test_no_seal_lets_anybody_act_in_a_teammates_name(team: Client, join: Join) -> None:
+    """A text that the hub has not lost is its author's by its ETag; whoever puts it back did so."""
+    bob, cat = join("bob"), join("cat")
+    bob.put("policy.md", VPN)
+    (his,) = cat.manifest(more="&content=1")["entries"]
+    etag = bob.put("policy.md", EXPORT, his["etag"]).body["etag"]
+    told = {"author": "bob", "seal": his["seal"]}
+    done = cat.batch({"op": "put", "key": "policy.md", "ifMatch": etag, "content": VPN, **told})
+    assert done["results"][0]["status"] == 200 and whose(team) == {"policy.md": "bob"}
+    versions = team.ask("GET", "versions?key=policy.md").body["versions"]
+    assert [one["by"]["name"] for one in versions] == ["cat", "bob", "bob"]
+    assert team.ask("GET", "audit?limit=1").body["actions"][0]["by"]["name"] == "cat"
+
+
+def test_an_older_text_of_a_purged_member_comes_back_under_no_name_though_it_was_pruned(
+    hub: HubServer, team: Client, join: Join
+) -> None:
+    bob, cat = join("bob"), join("cat")
+    old = bob.put("export.md", EXPORT).body["etag"]
+    bob.put("export.md", f"{EXPORT} And more.", old)
+    hers = cat.put("hers.md", VPN).body["etag"]
+    assert cat.delete("hers.md", hers).status == 200
+    gone = bob.put("hers.md", VPN).body["etag"]
+    assert bob.delete("hers.md", gone).status == 200
+    hub.rows("update versions set content = null where team = ? and rev not in (2)", team.team)  # as `prune` does
+    told = purge(team, bob)
+    assert (told["removed"], told["derived"]) == (["export.md"], [])
+    assert team.put("again.md", EXPORT).kind == "purged"
+    assert team.put("hers.md", VPN).status == 201, "what he only brought back is not his"
 
 
 def test_no_seal_gives_words_to_another(hub: HubServer, team: Client, join: Join) -> None:
@@ -107,6 +140,7 @@ def test_no_seal_gives_words_to_another(hub: HubServer, team: Client, join: Join
         {"author": "bob", "seal": "\u00e9" * 64},
         {"author": "bob", "seal": None},
         {"author": 1, "seal": his["seal"]},
+        {"author": "\ud800", "seal": his["seal"]},
     )
     for number, told in enumerate(forged):
         text = EXPORT if number == 1 else f"{EXPORT} {number}"

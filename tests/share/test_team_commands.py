@@ -168,8 +168,9 @@ def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Pat
     mine.team.sync()
     bob = tmp_path / "bob"
     at(bob, memdir, "sync")
-    at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch")
     told = "from the team, by Ann"
+    assert told in " ".join(at(bob, memdir, "list").out.split()), "also where the first row is the team's"
+    at(bob, memdir, "remember", "Lunch is at noon", "--name", "lunch")
     for words in (("list",), ("list", "--scope", "team"), ("show", "deploys"), ("search", "deploys")):
         shown = at(bob, memdir, *words).out
         assert told in " ".join(shown.split()) and shown.count(told) == 1, words

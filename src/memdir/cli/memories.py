@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from memdir.cli.context import Context
     from memdir.store.scan import Header
+    from memdir.store.shared import TeamAuthors
 
 
 class Remember:
@@ -124,7 +125,7 @@ class List:
         for item in unreadable:
             context.note(f"{item.key} was left out: {item.reason}")
         if shown:
-            _print_table(shown, context, with_scope=len(scopes) > 1)
+            _print_table(shown, context, authors, with_scope=len(scopes) > 1)
         elif options.type and found:
             context.terminal.line(f"No memory has the type {options.type}.")
         else:
@@ -134,11 +135,10 @@ class List:
         return 0
 
 
-def _print_table(found: list[tuple[str, Header]], context: Context, *, with_scope: bool) -> None:
+def _print_table(found: list[tuple[str, Header]], context: Context, by: TeamAuthors, *, with_scope: bool) -> None:
     from memdir.store.scan import age_words
 
     now, first = context.memory.clock(), 0 if with_scope else 1
-    by = context.memory.team.authors(found[0][0])
     said = ((s, h, f"{h.description or h.name}{by.told(h.key, ' ({})')}") for s, h in found)
     rows = [[s, str(h.type or "-"), h.key, age_words(h.mtime, now), told][first:] for s, h, told in said]
     headers, styles = ("scope", "type", "file", "saved", "description"), ("dim", "type", "bold", "dim", "")

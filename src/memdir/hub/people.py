@@ -129,16 +129,18 @@ async def revoke_token(database: Transaction, by: Author, token: str, now: int) 
 
 def sealed(seal_key: str, etag: str, name: str) -> str:
     """What tells this hub alone that it had a text from a member, whatever else it has lost (ADR 0083)."""
-    return hmac.digest(seal_key.encode(), f"{etag} {name}".encode(), "sha256").hex()
+    return hmac.digest(seal_key.encode(), f"{etag} {name}".encode("utf-8", "surrogatepass"), "sha256").hex()
 
 
 async def author_of(database: HubDatabase, by: Author, change: Change, told: dict[str, object], now: int) -> Author:
-    """In whose name a change is made: of whoever sends it, unless a seal says that its text is another member's."""
+    """In whose name a change is made: of whoever sends it, unless a seal says whose a text is that the hub has lost."""
     name, seal = told.get("author"), told.get("seal")
     if not isinstance(name, str) or not isinstance(seal, str) or change.etag is None:
         return by
     _, _, seal_key = await database.revision(by.team)
     if not hmac.compare_digest(sealed(seal_key, change.etag, name).encode(), seal.encode("utf-8", "replace")):
+        return by
+    if await database.run(SQL["text_known"], by.team, change.etag):
         return by
     ((member,),) = await database.run(SQL["author"], by.team, random_name("m"), name, now)
     return by._replace(member=member)
@@ -192,7 +194,7 @@ class Hands(NamedTuple):
 
 
 async def hands_of(database: Transaction, team: str) -> dict[int, Hands]:
-    """Of every text that is kept, by its revision."""
+    """Of every text, by its revision; in one that is no longer kept nobody but its author has a hand."""
     dreamt: dict[tuple[str, int], list[str]] = {}
     for key, decided, base in await database.run(SQL["accepted"], team):
         dreamt.setdefault((key, decided), []).append(base)
@@ -213,8 +215,7 @@ async def hands_of(database: Transaction, team: str) -> dict[int, Hands]:
                 texts[etag] = Hands(key, member, made, words)
             one = texts[etag] = texts[etag]._replace(all=texts[etag].all.union((holds or "").split()))
             stands[key] = one.all
-            if content is not None:
-                found[last] = one._replace(key=key)
+            found[last] = one._replace(key=key, all=one.all if content is not None else frozenset())
     return found
 
 

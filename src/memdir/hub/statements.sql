@@ -75,12 +75,13 @@ select id from members where team = ? and role = 'admin' and active = 1
 -- name: recorded
 insert into actions (team, at, member, token, action, what) values (?, ?, ?, ?, ?, ?)
 
--- The versions say who changed which entry, the actions the rest.
+-- The versions say who changed which entry, the actions the rest. Who sent it had the token, whoever a seal named (ADR 0083).
 -- name: audit
 select a.at, a.member, m.name, a.token, a.action, a.what
 from (
   select at, member, token, action, what from actions where team = ? and at < ?
-  union all select changed, member, token, op, key from versions where team = ? and changed < ?
+  union all select v.changed, coalesce(t.member, v.member), v.token, v.op, v.key
+  from versions v left join tokens t on t.id = v.token where v.team = ? and v.changed < ?
 ) a
 left join members m on m.team = ? and m.id = a.member
 order by a.at desc, a.what limit ?
@@ -159,6 +160,9 @@ select rev, key, etag, member, changed, holds, content from versions where team 
 select p.key, p.decided, s.base
 from proposals p join proposals s on s.team = p.team and coalesce(s.part_of, s.id) = coalesce(p.part_of, p.id)
 where p.team = ? and p.op = 'put' and p.state = 'accepted' and s.base is not null
+
+-- name: text_known
+select 1 from versions where team = ? and etag = ? limit 1
 
 -- name: version_purged
 update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged' where team = ? and rev = ?
