@@ -13,7 +13,7 @@ from memdir.agent.workspace import Draft
 from memdir.dream.dream import MAX_SECONDS
 from memdir.hub.hub_database import HubDatabase, Row
 from memdir.hub.jobs import MAX_ATTEMPTS, LeasedJob, ProposedChange, ask_for, finish, take
-from memdir.hub.team_dream import proposals_of, work
+from memdir.hub.team_dream import ask_for_all, proposals_of, work
 from tests.hub.servers import Client, HubServer, now
 
 Join = Callable[..., Client]
@@ -197,6 +197,17 @@ def test_a_nightly_dream_proposes_and_writes_nothing_unasked(hub: HubServer, tea
         assert team.ask("POST", f"proposals/{one['id']}", {"decision": "accept"}).kind == "twice"
     assert len(team.keys()) == 1
     assert team.ask("GET", "versions").body["versions"][0]["by"]["name"] == "ana", "in whose name it is written"
+
+
+def test_a_dream_that_failed_is_asked_for_again_in_the_next_night(hub: HubServer, team: Client) -> None:
+    team.put("staging_port.md", TWICE)
+    hub.rows("update entries set changed = 0 where team <> ? returning key", team.team)  # of other tests
+    states = []
+    for state in ("failed", "done", "done"):
+        hub.do(lambda database: ask_for_all(database, now()))
+        states.append([one["state"] for one in team.ask("GET", "jobs").body["jobs"]])
+        hub.rows("update jobs set state = ? where team = ? and state = 'waiting' returning id", state, team.team)
+    assert states == [["waiting"], ["waiting", "failed"], ["done", "failed"]]
 
 
 POOL = "---\nname: Pool\ndescription: pool size\ntype: project\n---\n\nThe pool size is 20.\n"

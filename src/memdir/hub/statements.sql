@@ -230,7 +230,7 @@ update jobs set state = 'failed', finished = ?, error = ? where state = 'running
 -- name: teams_changed
 select t.id from teams t where exists (
   select 1 from entries e where e.team = t.id and e.changed > coalesce(
-    (select max(j.created) from jobs j where j.team = t.id and j.kind = 'dream'), 0)
+    (select max(j.created) from jobs j where j.team = t.id and j.kind = 'dream' and j.state <> 'failed'), 0)
 ) order by t.id
 
 -- Proposals

@@ -23,7 +23,7 @@ from memdir.share.remote import digest_of
 
 
 async def ask_for_all(database: HubDatabase, now: int) -> None:
-    """A dream of every team that has changed since it was last asked for."""
+    """A dream of every team that has changed since the last one that did not fail was asked for."""
     for (team,) in await database.run(SQL["teams_changed"]):
         async with database.transaction() as held:
             await ask_for(held, team, "dream", now)
