@@ -22,6 +22,7 @@ from memdir.dream.dream import DreamTask
 from memdir.dream.gates import sessions_since
 from memdir.hooks.session_start import SessionStart
 from memdir.hooks.work_queue import MAX_TRIES, WorkQueue
+from memdir.hooks.worker import _take_up
 from memdir.layout import Layout, Place
 from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
@@ -285,6 +286,29 @@ def test_what_the_agent_wrote_itself_is_known_by_the_history(agent: Agent, layou
     work(agent)
     assert "main_already_wrote" in [event.get("skipped") for event in events(layout)]
     assert len([path for path in memory.parent.glob("*.md") if path.name != "MEMORY.md"]) == 1
+
+
+async def test_a_draft_that_is_lost_for_its_form_waits_and_is_passed_over_in_the_end(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X4: what was written beside it is told as saved."""
+    turn(agent, layout, f"{RULE} {OTHER}")
+    queue, name = WorkQueue(layout), agent.transcript.stem
+    rule = f"---\nname: no mocks\ndescription: {RULE}\ntype: feedback\n---\n\n{RULE}\n"
+    good, bad = (
+        ("Write", {"file_path": str(Path(layout.default_memory) / file), "content": text})
+        for file, text in (("feedback_no_mocks.md", rule), ("project_billing.md", OTHER))
+    )
+    waits = []
+    for drafts in ((good, bad), (bad,), (bad,)):
+        model = ScriptedModel([calls(*drafts), says("Saved."), says("Saved.")])
+        memory = open_memory(agent.project, source="hook", model=model)
+        await _take_up(memory, Attended.at(layout.attended(name)), name, queue)
+        await memory.close()
+        waits.append(queue.waiting() == [name])
+        assert len(memories()) == 1
+    assert waits == [True, True, False]
+    assert "passed_over" in [event.get("skipped") for event in events(layout)]
 
 
 def test_a_key_in_the_environment_is_not_used_and_the_hosts_program_only_where_the_user_said_so(

@@ -346,6 +346,22 @@ async def test_an_empty_a_refused_or_a_cut_off_reply_is_a_failure_and_the_cursor
     assert bench.read("feedback_no_mocks.md") == RULE
 
 
+@pytest.mark.parametrize("reply", [CUT, REFUSED])
+async def test_a_good_draft_outlives_closing_words_that_broke_off(bench: Bench, reply: Reply) -> None:
+    """X4: the cursor stays, and what comes again is there already."""
+    write = bench.write("feedback_no_mocks.md", RULE)
+    talk = bench.talk(ScriptedModel([write, reply, *writes_rule(bench)]))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert bench.read("feedback_no_mocks.md") == RULE
+    assert bench.skips == [f"not_finished: {reply.stop_reason}"]
+    assert bench.session.extract_cursor == ""
+    talk.extraction.turn_ended(talk.says("Thanks, go on"))
+    await talk.extraction.drain()
+    assert [header.key for header in bench.store.scan().headers] == ["feedback_no_mocks.md"]
+    assert bench.session.extract_cursor == "m4"
+
+
 async def test_an_end_without_a_word_after_the_work_is_an_end(bench: Bench) -> None:
     talk = bench.talk(ScriptedModel([bench.write("feedback_no_mocks.md", RULE), says("")]))
     talk.extraction.turn_ended(talk.says(SAID))

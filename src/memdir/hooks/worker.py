@@ -174,6 +174,8 @@ class _Learning:
             if files:
                 queue.tell(self.attended.session, files)
             if self.session.state.extract_cursor == before:
+                if files:  # and something else was lost
+                    return False
                 break
         await self.session.update_docs(messages, folder=self.attended.folder)
         asked = [place for place, message in placed if is_asked(message)]

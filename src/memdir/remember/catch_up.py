@@ -118,15 +118,15 @@ class CatchUp:
             before, turn = session.extract_cursor, self._turn(session, messages)
             if turn is None:
                 break
-            written = await self._extract_day(session, turn)
-            if written is None:
+            if not await self._extract_day(session, turn, files):
                 return files or None
-            files += written
             if session.extract_cursor == before:
                 break
         return files
 
-    async def _extract_day(self, session: SessionState, turn: FinishedTurn) -> Sequence[str] | None:
+    async def _extract_day(self, session: SessionState, turn: FinishedTurn, files: list[str]) -> bool:
+        """Whether it is done with: of one that comes again some files may be written."""
+        before = session.extract_cursor
         moment = next((at for message in reversed(turn.messages) if (at := said_at(message)) is not None), self.clock())
         try:
             work = (session, self.plan, self.model, self.sink, lambda: moment)
@@ -135,14 +135,13 @@ class CatchUp:
             if would_fail_again(error) and session.count_failure(turn.reply.id) >= MAX_FAILURES:
                 session.move_cursor(session.failed_up_to)
                 self.sink.emit(memory_extracted(work={}, skipped=PASSED_OVER))
-            return None
+            return False
         if isinstance(outcome, Extracted):
-            return outcome.files
+            files += outcome.files
+            return not outcome.lost or session.extract_cursor != before
         if outcome.reason in ("no_prose", "nothing_new"):
             session.move_cursor(turn.reply.id)  # it is over: nothing will be added to these
-        elif outcome.reason.startswith("not_finished"):
-            return None
-        return ()
+        return not outcome.reason.startswith("not_finished")
 
     def _turn(self, session: SessionState, messages: Sequence[Message]) -> FinishedTurn | None:
         """The messages of the first day after the cursor as a finished turn; None when there are none."""

@@ -27,7 +27,7 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
 from memdir.errors import BadMemoryFile, BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
-from memdir.model.model import Model, Request
+from memdir.model.model import CUT_OFF, Model, Request
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
@@ -74,7 +74,7 @@ class Extracted:
 
     files: tuple[str, ...]
     report: ForkReport
-    lost: int = 0  # drafts that were refused for their form and not written again: the same messages come again
+    lost: int = 0  # drafts that were refused for their form, and a last reply that broke off: the messages come again
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Extraction:
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
         report = await self._fork(turn.of(said), new, ForkTools(self.model, tools, gate), saved)
-        if not report.is_complete and not (report.run.ending == "max_turns" and workspace.changed()):
+        if report.run.ending == "aborted" or (not report.is_complete and not workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         await asyncio.to_thread(workspace.drop_repeated)
@@ -316,7 +316,7 @@ class Extraction:
         tools = Toolbox(draft.tools(), ToolContext(cwd, DiskFiles()))
         gate = LogGate(root, cwd, why_no_bash())
         report = await self._fork(turn, new, ForkTools(self.model, tools, gate), saved)
-        if not report.is_complete and not (report.run.ending == "max_turns" and draft.lines):
+        if report.run.ending == "aborted" or (not report.is_complete and not draft.lines):
             return self._failed(f"not_finished: {report.run.failure}", new)
 
         def moment(lineage: Lineage) -> float:
@@ -341,13 +341,14 @@ class Extraction:
     def _settled(
         self, files: tuple[str, ...], report: ForkReport, work: dict[str, int | float], new: Sequence[Message]
     ) -> Extracted:
-        """Tell what came of a run; the cursor moves unless something was lost."""
+        """Tell what came of a run; the cursor moves unless something was lost, or may be, where a reply broke off."""
         self.sink.emit(memory_extracted(work=work, prompt_hash=report.job.prompt_hash))
-        if work["lost"]:
-            self._failed("form_lost", new)
+        is_cut_off = report.run.failure in CUT_OFF
+        if work["lost"] or is_cut_off:
+            self._failed(f"not_finished: {report.run.failure}" if is_cut_off else "form_lost", new)
         else:
             self.session.move_cursor(new[-1].id)
-        return Extracted(files, report, int(work["lost"]))
+        return Extracted(files, report, int(work["lost"]) + is_cut_off)
 
     def _times_of(
         self, turn: FinishedTurn, said: Sequence[Message], lineages: dict[str, Lineage], workspace: Workspace
