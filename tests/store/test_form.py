@@ -191,6 +191,14 @@ def test_a_fence_around_a_whole_text_goes_and_one_in_it_stays(text: str, meant: 
 
 GONE = [
     "[deleted]",
+    "''",
+    '""',
+    "``",
+    "DELETE THIS FILE",
+    "(this memory should be deleted)",
+    "[This memory is to be deleted]",
+    "Superseded by other.md",
+    "n/a",
     "Removed.",
     "(obsolete)",
     "This memory is no longer valid.",
@@ -214,6 +222,8 @@ def test_what_means_to_delete_is_answered_and_becomes_no_memory(text: str) -> No
     [
         "Removed branches are kept for a week.",
         "The obsolete parser is gone.",
+        "Delete this file when the migration is over.",
+        "Replaced by the new plan.",
         "rm asks first here.",
         "Empty lines stay.",
     ],

@@ -226,6 +226,26 @@ def test_another_rule_that_shares_some_words_is_no_update_either(tags: str) -> N
     assert not is_another(branches, news)
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "other", "news"),
+    [
+        ("Release branches", "Release branches begin with rel/.", "Release tags", "Release tags begin with v."),
+        (
+            *("Database port", "The database runs on port 5432."),
+            *("Database backups", "Backups go to the blue disk every Sunday."),
+        ),
+    ],
+)
+def test_a_word_that_two_names_share_makes_no_update_of_another_rule(
+    name: str, body: str, other: str, news: str
+) -> None:
+    before = memory(f"{body}\n\n**Why:** legacy clients.", name=name, description=body.rstrip("."))
+    assert is_another(before, memory(news, name=other, description=news.rstrip(".")))
+    assert not is_another(before, memory(news, name=other, description=before.description))
+    moved = body.replace("5432", "6000").replace("rel/", "release/")
+    assert not is_another(before, memory(moved, name=f"{name} now", description=moved.rstrip(".")))
+
+
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_a_line_in_somebodys_own_hand_stays_a_line(gap: str) -> None:
     before = f"Deploys go out on Tuesdays.{gap}my own note, ask Ana about the rack\n\n**Why:** the ops team."

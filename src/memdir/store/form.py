@@ -49,8 +49,9 @@ _DELETION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DISGUISE = re.compile(
-    r"[\s\[({<*_`~]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been) (?:now )?)?"
-    r"(?:(?:deleted?|removed?)(?:(?: by\b|\s*[:;–—-]).{0,150})?|obsolete|outdated|empty|rm(?: -\w+)?(?: \S+\.md)?"
+    r"[\s\[({<*_`~]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been|(?:should|must|is to) be) "
+    r"(?:now )?)?(?:(?:deleted?|removed?)(?: (?:this|the) (?:memory|file|note|entry))?(?:(?: by\b|\s*[:;–—-]).{0,150})?"
+    r"|obsolete|outdated|empty|none|null|n/a|(?:superseded|replaced) by \S+\.md|rm(?: -\w+)?(?: \S+\.md)?"
     r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\s\])}>*_`~./!-]*",
     re.IGNORECASE | re.DOTALL,
 )

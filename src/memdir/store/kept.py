@@ -180,15 +180,21 @@ def _is_told(unit: _Unit, text: str, said: frozenset[str]) -> bool:
 
 def is_another(before: Topic, after: Topic) -> bool:
     """Whether a draft is no update at all, but another memory in the place of this one: not a line of it was known
-    here, not a word of its name, and hardly one of what it is about."""
+    here, and it has another name and description and replaces nothing, or hardly a word of what this is about."""
     known, units = _Held(before.body), _units(after.body)
-    if any(unit in known for unit in units) or terms_in(before.name) & terms_in(after.name):
+    if before.name == after.name or any(unit in known for unit in units):
         return False
+    said = terms_in(f"{after.description}\n{after.body}")
+    main = [unit for unit in _units(before.body) if unit.label == "main" and unit.is_prose]
+    pairs = ((unit, other) for unit in main for other in _rivals(unit, units))
+    if main and before.description != after.description and all(_replaced(*pair, said) == "kept" for pair in pairs):
+        return True
     old, new = (
         terms_in(" ".join((one.name, one.description, *(unit.text for unit in _units(one.body)[:1]))))
         for one in (before, after)
     )
-    return bool(old and new) and len(old & new) <= ANOTHER * min(len(old), len(new)) and before.name != after.name
+    is_near = terms_in(before.name) & terms_in(after.name) or len(old & new) > ANOTHER * min(len(old), len(new))
+    return bool(old and new) and not is_near
 
 
 def _fates(

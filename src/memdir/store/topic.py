@@ -106,7 +106,7 @@ class Topic:
     def has_text(self) -> bool:
         """Whether it says something below its title."""
         lines = (line.strip() for line in self.body.splitlines())
-        return any(line and not line.startswith(("#", "<!--")) for line in lines)
+        return any(any(map(str.isalnum, line)) and not line.startswith(("#", "<!--")) for line in lines)
 
     def with_field(self, key: str, value: str) -> Topic:
         """The same file with one frontmatter value set."""
