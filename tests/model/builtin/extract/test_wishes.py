@@ -103,6 +103,29 @@ def test_a_bare_wish_means_what_stands_beside_it(said: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Our staging runs on port 5433, remember that.", "Our staging runs on port 5433."),
+        ("Deploys only from main, please remember.", "Deploys only from main."),
+        ("The API key lives in the vault, keep that in mind.", "The API key lives in the vault."),
+        ("Wir deployen nur dienstags, merk dir das.", "Wir deployen nur dienstags."),
+        ("Der Testserver heißt marigold, bitte merken.", "Der Testserver heißt marigold."),
+        ("Le serveur de test s'appelle marigold, retiens-le.", "Le serveur de test s'appelle marigold."),
+        ("On déploie seulement le mardi, souviens-toi de ça.", "On déploie seulement le mardi."),
+        ("El servidor de pruebas se llama marigold, recuérdalo.", "El servidor de pruebas se llama marigold."),
+        ("Desplegamos solo los martes, recuerda eso por favor.", "Desplegamos solo los martes."),
+    ],
+)
+def test_a_wish_behind_its_sentence_keeps_the_sentence_without_it(said: str, kept: str) -> None:
+    assert only(f"u: {said}\na: OK.").body.strip() == kept
+
+
+@pytest.mark.parametrize("said", ["The office closes at six, remember?", "Do you, like me, remember that?"])
+def test_a_question_behind_a_sentence_is_no_wish(said: str) -> None:
+    assert not drafts(f"u: {said}\na: OK.")
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "from now on use tabs in the makefiles... hm, python reads them too. no, forget that, leave it as it was",

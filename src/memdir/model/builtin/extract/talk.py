@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cache
 from typing import Literal
 
+from memdir.model.builtin.extract.wishes import is_bare
 from memdir.text.language import alternatives, clean, fold, language
 from memdir.text.sentences import SPEECH, bounds, masked
 from memdir.text.speakers import own_words
@@ -58,7 +59,7 @@ class MemoryDraft(Existing):
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
 MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
 _OF_A_LOG = re.compile(r"[\d@/\\]|\w\.\w|\b[A-Z]{4,}\b")  # "config.go:88 remember: …" is one line of a program's
-_CLAUSE = r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))"
+_CLAUSE = r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))|(?<=[,;])(?P<last>\s+)(?=[^,;]+$)"
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,13 @@ def _cuts(tongue: str) -> re.Pattern[str]:
 
 
 def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, str]]:
-    """A sentence cut before "and", "but" and the like; quotations stay whole."""
+    """A sentence cut before "and", "but" and the like, and before ", remember that"; quotations stay whole."""
     start, hidden = 0, masked(sentence)
     for found in cut.finditer(hidden):
         head, tail = sentence[start : found.start()], sentence[found.end() :]
-        if head.endswith(":") and _OF_A_LOG.search(head):
-            continue
-        if min(len(head.split()), len(tail.split())) >= MIN_CLAUSE_WORDS:
+        is_logged = head.endswith(":") and _OF_A_LOG.search(head)
+        sides = (head, tail) if not found["last"] else (head,) if is_bare(tail) else ("",)
+        if not is_logged and min(len(side.split()) for side in sides) >= MIN_CLAUSE_WORDS:
             yield head, False, sentence[: found.start()]
             start = found.end()
     yield sentence[start:], True, sentence

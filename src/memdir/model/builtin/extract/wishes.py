@@ -44,7 +44,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     patterns = {
         "opening": opening,
         "wish": rf"{opening}(?:{kinds})",
-        "bare": rf"{opening}(?:{remember}){_GAP}(?:{this})?{_GAP}(?:(?:{ok}){_GAP})?",
+        "bare": rf"{opening}(?:{remember}){_GAP}(?:(?:{this}){_GAP}){{0,2}}(?:(?:{ok}){_GAP})?",
         "lead": rf"{opening}(?:(?:{asked}){_GAP})?(?:{_typed('wish-leads')}){_GAP}{behind}",
         "tag": rf"(?:[,;.!…—–，、。-]\s*|\s)(?:{ok})\s*[?？]+\s*$",
         "joint": rf"^(?:\s*(?:{this})\s*[:：])?{gap}{that}",  # "remember | for later, please: | …"
@@ -106,8 +106,7 @@ def wish_in(text: str) -> Wish | None:
 
 def is_said(text: str) -> bool:
     """Whether enough is left to say what is wished."""
-    unspaced = sum(map(is_unspaced, text))
-    return len(re.findall(r"\w+", text)) >= MIN_WORDS or unspaced >= MIN_UNSPACED
+    return len(re.findall(r"\w+", text)) >= MIN_WORDS or sum(map(is_unspaced, text)) >= MIN_UNSPACED
 
 
 def announces(text: str, wish: Wish) -> bool:
