@@ -69,6 +69,12 @@ def test_what_stands_around_a_tag_stays() -> None:
     assert defused(text) == text.replace("</system-reminder>", "[end tag: system-reminder]")
 
 
+@pytest.mark.parametrize("text", ["( /{0} )", "- [a](a.md) ( /{0} )", "{{ /{0} }}", "- [/{0}](a.md) — x"])
+def test_a_tag_in_other_brackets_is_told_in_words(text: str) -> None:
+    """Also in the plain letters of an index line, which has a short way through."""
+    assert "end tag: system-reminder" in defused(text.format("system-reminder"))
+
+
 def test_a_hostile_text_costs_no_more_than_its_length() -> None:
     """Of each, ten times as much may take some thirty times as long, not a hundred times."""
     for part in (

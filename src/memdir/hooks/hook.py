@@ -182,8 +182,7 @@ def _after(memory: MemDir, call: HookCall) -> None:
 
 
 def _has_left(memory: MemDir, call: HookCall) -> bool:
-    """Whether other sessions left something to learn (X10): a worker was killed, or no hook told that a turn ended,
-    which is queued now."""
+    """Whether other sessions left something to learn (X10): a turn whose end no hook told is queued now."""
     from memdir.transcript.attended import late_sessions
 
     for session in late_sessions(memory.layout.project_home, but=call.session):
@@ -209,8 +208,7 @@ def _caller(call: HookCall) -> str:
         return found[0]
     if os.path.basename(path).startswith("rollout-"):
         return "codex"
-    of_gemini = ("BeforeAgent", "AfterAgent", "PreCompress", "BeforeTool", "AfterTool")
-    return "gemini" if call.name in of_gemini else environment.caller
+    return "gemini" if call.name.startswith(("Before", "After", "PreCompress")) else environment.caller
 
 
 def _limit_time() -> None:
@@ -300,10 +298,9 @@ def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswe
     if shown.keys(_START):
         return answer
     try:
-        both = with_start(memory, call, answer)
+        if not fits(call, both := with_start(memory, call, answer)):
+            return answer
     except TooLate:
-        return answer
-    if not fits(call, both):
         return answer
     shown.add(_START, "", 0)
     shown.save()

@@ -184,8 +184,8 @@ def _told(header: Header, scope: str) -> str:
 
 def _index_line(line: str, doubted: Doubted) -> str:
     """A line of an index; without the description of a memory of low trust, its own or one that was copied."""
-    entry = parse_entry(line.encode("utf-8", "replace"))
     known, copied = doubted
+    entry = parse_entry(line.encode("utf-8", "replace")) if known or copied else None
     header = known.get(_folded(entry.key)) if entry else None
     if header:
         return entry_for(header.key, header).render()

@@ -25,9 +25,9 @@ MAX_ENTRY_CHARACTERS = 150  # a catalogue line, not a container
 MAX_DOUBTED_TITLE = 60  # enough to name a thing, hardly enough to command
 MIN_TITLE = 20  # of a line whose file name alone is nearly too long
 
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|$)")
-_REMARK = re.compile(rb"(?!\d+[.)])[^\s>*+-]")  # what is no detail below an entry
-_ENTRY = re.compile(
+_LINE = rb"[^\r\n]*(?:\r\n|\n|\r|$)"
+_REMARK = rb"(?!\d+[.)])[^\s>*+-]"  # what is no detail below an entry
+_ENTRY = (
     r"^\s*[-*+]\s+\[(?P<title>(?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?(?P<key>[^<>()\r\n]*(?:\([^()\r\n]*\)[^<>()\r\n]*)*)>?\s*\)"
     r"\s*(?:(?:[—–:]|--?)\s*)?(?P<hook>.*?)\s*$"
 )
@@ -81,7 +81,7 @@ class Index:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._lines = [line for line in _LINE.findall(data) if line]
+        self._lines = [line for line in re.findall(_LINE, data) if line]
         self._entries = [parse_entry(line) for line in self._lines]
 
     def entries(self) -> list[Entry]:
@@ -157,7 +157,7 @@ def with_edits(
     for verb, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         for at in range(old_from, old_to):
             entry = current._entries[at]
-            is_left_out = (entry.key not in named) if entry else _REMARK.match(old[at]) and not is_told(old[at])
+            is_left_out = (entry.key not in named) if entry else re.match(_REMARK, old[at]) and not is_told(old[at])
             if verb == "equal":
                 sheet.take(old[at], entry)
             elif is_left_out and old[at] not in written and spare > 0:
@@ -229,7 +229,7 @@ class LoadedIndex:
 def load_index(data: bytes) -> LoadedIndex:
     """Cut to 200 lines, then to 25,000 bytes at a line end, and say so. Lines of files that no memory may be named like
     are left out."""
-    entries = ((line, parse_entry(line)) for line in _LINE.findall(data) if line)
+    entries = ((line, parse_entry(line)) for line in re.findall(_LINE, data) if line)
     lines = [line for line, one in entries if not one or is_key(posixpath.normpath(one.key), index_allowed=True)]
     lines_cut = len(lines) > MAX_LINES
     kept = b"".join(lines[:MAX_LINES])
@@ -257,7 +257,7 @@ def _warning(lines: int, size: int, *, lines_cut: bool, bytes_cut: bool) -> str:
 
 def parse_entry(line: bytes) -> Entry | None:
     """The memory that a line names; None for any other line."""
-    match = _ENTRY.match(line.decode("utf-8", "replace").lstrip("\ufeff"))
+    match = re.match(_ENTRY, line.decode("utf-8", "replace").lstrip("\ufeff"))
     if match is None or not match["key"].strip().endswith(".md") or "://" in match["key"]:
         return None
     key = match["key"].strip().removeprefix("./")

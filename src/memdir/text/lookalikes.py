@@ -29,7 +29,7 @@ MODEL_TAGS = ("function_calls", "function_results", "start_of_turn", "end_of_tur
 MAX_TAG = 90  # folded signs from a bracket to the end of a name; longer is no tag
 MAX_DECODINGS = 4  # an escape in an escape in an escape
 
-_MAY_OPEN = ("<", "&", "%", "\\", "=3", "+AD", "[", "{/", "(/")  # without one of these plain ASCII holds no tag
+_MAY_OPEN = ("<", "&", "%", "\\", "=3", "+AD")  # without one of these, or a bracket, plain ASCII holds no tag
 _CODE = (
     r"=[0-9A-F]{2}|\+AD[w4]-"
     r"|\\{1,4}(?:u\{?[0-9A-Fa-f]{2,6}\}?|U[0-9A-Fa-f]{8}|x\{?[0-9A-Fa-f]{2}\}?|N\{[^{}\n]{1,80}\}"
@@ -67,7 +67,9 @@ class _Tag:
 
 def defused(text: str) -> str:
     """The text with every tag of a host, or what looks like one, told in words: `[end tag: system-reminder]`."""
-    if text.isascii() and not any(sign in text for sign in _MAY_OPEN):
+    plain = text.replace("—", "[").replace("(", "[").replace("{", "[")  # a dash stands in each line of an index
+    is_plain = plain.isascii() and not any(sign in text for sign in _MAY_OPEN)
+    if is_plain and not any(rest.lstrip().lower().startswith(("/", "inst")) for rest in plain.split("[")[1:]):
         return text
     fold = _Fold()
     if next(_tags(re.sub(_ESCAPE, lambda match: _decoded(match[0]), text).translate(fold)), None) is None:

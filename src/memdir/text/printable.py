@@ -35,7 +35,7 @@ _BELONGS = (
 
 def printable(text: str) -> str:
     """The text as a person sees it: every way to end a line is a newline, tabs stay, what cannot be seen is gone."""
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+    if text.replace("—", "").isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return re.sub(_UNPRINTABLE, _seen, text)
 
