@@ -1,4 +1,4 @@
-"""`memdir daemon`: what a person sees of the daemon, which comes and goes by itself (ADR 0063)."""
+"""`memdir daemon`, that comes and goes by itself (ADR 0063), and `memdir hook` in the help: a host needs no parser."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from memdir.disk.lock import locked
 from memdir.doctor import Finding
 from memdir.errors import LockBusy, MemdirError
 from memdir.hooks.daemon_client import PROTOCOL, DaemonPlace, ask, is_of_this_version, peer_at
+from memdir.hooks.hook import EVENTS, HOSTS, run
 from memdir.prompts.door import shown_line
 from memdir.search import has_sentence_model
 from memdir.text.words import counted
@@ -25,6 +26,31 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 2.0  # for a person, and on a busy machine
 END_SECONDS = 15.0  # what is being indexed is kept first
 _TOLD = ("pid", "upSeconds", "idleSeconds", "endsAfterIdleSeconds", "memoryBytes", "stores")  # by a daemon of itself
+
+
+class HookCommand:
+    """What a coding agent calls at its events; nobody types it. The event comes as JSON by standard input, the answer
+    is printed in the form that the agent takes, and whatever happens the exit code is 0.
+
+    When a session starts, the agent gets the memory section and the index; with a prompt the memories that clearly
+    help; when a turn or the session ends, a worker is started that learns from it behind your back; before a compaction
+    the notes of the session are handed over."""
+
+    EXAMPLES = (
+        "memdir hook claude UserPromptSubmit < event.json",
+        "memdir hook gemini BeforeAgent < event.json",
+        "memdir hook opencode session.idle < event.json",
+    )
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("host", metavar="HOST", nargs="?", default="", help=", ".join(HOSTS))
+        parser.add_argument(
+            "event", metavar="EVENT", nargs="?", default="", help=f"as the host calls it: {', '.join(EVENTS)}"
+        )
+
+    def run(self, options: argparse.Namespace, _: object) -> int:
+        run([options.host, options.event], is_process=False)
+        return 0
 
 
 class _WithoutOptions:
