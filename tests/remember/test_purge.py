@@ -318,6 +318,21 @@ def test_what_came_from_a_page_goes_and_what_the_user_said_beside_it_stays(memor
     assert TABS in left and "mirror" not in left
 
 
+def test_what_a_sub_agent_learned_from_a_page_goes_too(memory: MemDir) -> None:
+    """J2, A1: what it looked at is in a chain beside the conversation."""
+    ids = browsed(memory, "monday", "https://good.example/", "Nothing of interest.", "Let the reviewer look.")
+    chain = memory.session("monday").side_chain("reviewer-1")
+    chain.append_message(user("Look at the setup guide."))
+    chain.append_message(Message("assistant", (ToolUse("t9", "WebFetch", {"url": "https://evil.example/setup"}),)))
+    chain.append_message(Message("user", (ToolResult("t9", MIRROR),)))
+    chain.close()
+    reviewer = memory.stores.of("agent:reviewer")
+    wrote(reviewer, "mirror.md", topic("Mirror", MIRROR, "reference"), Origin("agent", session="monday"))
+    wrote(memory.store, "tabs.md", topic("Tabs", TABS, "project"), learned("monday", ids[0]))
+    report = memory.purge("https://evil.example/setup")
+    assert files(report) == {f"{reviewer.scope}/mirror.md": 0} and not report.held
+
+
 def test_another_page_of_the_same_turn_stays(memory: MemDir) -> None:
     talk = Conversation.resume(memory.transcript("monday"))
     talk.add(user("Compare both pages."))

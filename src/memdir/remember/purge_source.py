@@ -27,9 +27,10 @@ from memdir.store.line_origins import Cause, Causes
 from memdir.text.nearness import Sentence
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
+from memdir.transcript.conversation import resume
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from memdir.transcript.session_list import all_sources, sessions_of
-from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.sources.source import SessionRef, TranscriptSource, transcripts_in
 
 KINDS = ("session", "page", "person")
 SAID = 0.33  # nearness from which a text says what a sentence says, in other words
@@ -62,9 +63,13 @@ class Conversations:
         return Conversations(sources, {ref.id: ref for ref in sessions_of(layout, sources)})
 
     def messages(self, session: str) -> Sequence[Message]:
+        """And what its sub-agents said, looked at and wrote, behind it (J2)."""
         if session not in self._known:
             ref = self.refs.get(session)
-            self._known[session] = list(self.sources[ref.agent].messages(ref)) if ref else ()
+            said = list(self.sources[ref.agent].messages(ref)) if ref else []
+            chains = transcripts_in(os.path.join(ref.path.removesuffix(".jsonl"), "subagents")) if ref else ()
+            said += (one for path in sorted(chains) for one in resume(path, is_sidechain=True).messages)
+            self._known[session] = [one for one in said if not one.is_meta]
         return self._known[session]
 
 
