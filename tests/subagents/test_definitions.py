@@ -114,6 +114,13 @@ def test_what_is_denied_is_not_given_though_all_is(project: Path) -> None:
     assert one.may_use("Read") and not one.may_use("Bash") and not one.may_use("Write")
 
 
+def test_what_is_denied_within_a_limit_is_denied_altogether_and_told(project: Path) -> None:
+    define(project / ".claude/agents", "disallowedTools: Bash(git push:*), Write")
+    one = only(project)
+    assert one.may_use("Read") and not one.may_use("Bash") and not one.may_use("Write")
+    assert one.remarks == ("denied altogether: Bash(git push:*)",)
+
+
 def test_the_person_s_own_is_never_replaced_and_it_is_told(project: Path, tmp_path: Path) -> None:
     """S2: also where the project's has another spelling, or a name that makes the same folder."""
     define(tmp_path / "user-home/.claude/agents", "name: re-viewer\ntools: Read", body="Mine.")

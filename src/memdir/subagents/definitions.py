@@ -209,6 +209,8 @@ def read_definition(path: str, data: bytes, *, whose: Whose, kind: Kind) -> Agen
     remarks: list[str] = []
     lists = _lists(head.decode("utf-8", "replace"), fields)
     tools = _tools(lists["tools"], remarks) if "tools" in lists else None
+    denied = lists.get("disallowedtools", ())  # within a limit that we do not know: altogether
+    remarks += (f"denied altogether: {one_line(word)[:200]}" for word in denied if "(" in word)
     return AgentDefinition(
         name,
         one_line(fields.get("description") or prompt.split("\n", 1)[0])[:MAX_DESCRIPTION],
@@ -217,7 +219,7 @@ def read_definition(path: str, data: bytes, *, whose: Whose, kind: Kind) -> Agen
         whose,
         kind,
         None if tools == ("*",) else tools,
-        tuple(_plain_tool(word) for word in lists.get("disallowedtools", ())),
+        tuple(_plain_tool(word.partition("(")[0]) for word in denied),
         _model(fields.get("model", ""), whose, remarks),
         _memory(fields.get("memory", ""), whose, remarks),
         tuple(remarks),
