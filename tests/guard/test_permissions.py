@@ -190,6 +190,21 @@ def test_an_edit_is_shown_as_a_diff_and_one_yes_can_hold_for_the_session(project
 
 APART = (".git/hooks/pre-commit", ".memdir/agent-memory/rev/a.md", ".memdir/agents/x.md", ".memdir/settings.json")
 APART += ("sub/.git/config", ".GIT/hooks/post-checkout", ".claude/settings.json", "src/../.git/config", "way/hooks/x")
+APART += (
+    ".windsurfrules",
+    ".clinerules/a.md",
+    ".cursorrules",
+    ".cursor/rules/a.mdc",
+    ".devcontainer/devcontainer.json",
+)
+APART += (
+    ".aider.conf.yml",
+    ".roo/rules/a.md",
+    "Agents.md",
+    "docs/CLAUDE.local.md",
+    "plugin/commands/ship.md",
+    ".npmrc",
+)
 
 
 @pytest.mark.parametrize("path", APART)
@@ -202,7 +217,8 @@ def test_a_yes_to_all_edits_is_none_to_what_git_or_memdir_obeys(project: Path, p
     assert isinstance(judged(host, "Write", file_path=path, content="x"), Allow)
     assert person.asked[1].choices == ("once", "no") and "+x" in person.asked[1].detail
     assert isinstance(judged(host, "Write", file_path=str(project / path), content="x"), Deny), "each time"
-    assert isinstance(judged(host, "Write", file_path="git/b.memdir", content="x"), Allow) and len(person.asked) == 3
+    for plain in ("git/b.memdir", "src/commands/run.py", "docs/rules.rst", ".gitignore", "src/.dockerignore"):
+        assert isinstance(judged(host, "Write", file_path=plain, content="x"), Allow) and len(person.asked) == 3
     nobody, _ = made(project, allow=frozenset({"edits"}))
     nobody._ask = None
     assert isinstance(judged(nobody, "Write", file_path=path, content="x"), Deny)

@@ -29,6 +29,7 @@ from memdir.disk.safe_path import is_inside
 from memdir.errors import UsageError
 from memdir.guard.held import HeldGuard, breached, held_guards
 from memdir.guard.tool_call import ToolCall
+from memdir.store.magic_doc import is_obeyed
 from memdir.text.printable import one_line
 from memdir.transcript import ToolUse
 
@@ -45,10 +46,6 @@ CONTEXT_LINES = 3  # before and behind what changes
 _FOLLOWING = {"tree": "-[^-]*l", "diff": "-[^-]*r|--rec", "find": "-[LH]|-follow", "ls": "-[^-]*[LH]|--der"}
 _FOLLOWING |= dict.fromkeys(("grep", "egrep", "fgrep"), "-[^-]*R|--der") | dict.fromkeys(("rg", "fd"), "-[^-]*L|--fol")
 _FOLLOWING |= {"du": "-[^-]*[LDH]|--der"}
-# What lies in these is obeyed or remembered unasked, by git, memdir or a coding agent: no edit of the project's own.
-_APART = {".git", ".memdir", ".claude", ".codex", ".gemini", ".qwen", ".opencode", ".cursor", ".github", ".vscode"}
-_APART |= {"agents.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", ".mcp.json", ".envrc", ".husky"}
-_APART |= {".gitattributes", ".gitmodules"}
 # What a shell reads otherwise than it is read here: quotes that hide letters, patterns that only it knows.
 _ONLY_A_SHELL_READS = re.compile(r"\$['\"]|\[\^|\[[^\]]*\[[:.=]|[?*+@!]\(")
 READING = ("Read", "Grep", "Glob")
@@ -228,7 +225,7 @@ class Permissions:
             title = f"{call.name} outside the project: {real}"
             return Permission(call, title, choices=("once", "no"), change=(real, change.before, change.after))
         shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
-        is_apart = any(part.casefold() in _APART for part in shown.split(os.sep))
+        is_apart = is_obeyed(shown.replace(os.sep, "/"))  # by git, memdir or a coding agent: no edit like others
         if "edits" in self.allowed and not is_apart:
             return Allow()
         verb = "Create" if change.before is None else "Change"

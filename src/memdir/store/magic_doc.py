@@ -36,10 +36,11 @@ _HEADER = re.compile(rb"#[ \t]+MAGIC DOC:[ \t]*(?P<title>\S[^\r\n]*)(?:\r?\n|\Z)
 _ITALICS = re.compile(
     rb"(?:[ \t]*\r?\n)?[ \t]*(?P<mark>[_*])(?![_*\s])(?P<text>[^\r\n]*[^\s_*])(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
-# What agents obey for its folder or its name, beside the names that no memory may have.
+# What agents and tools obey for its folder or its name; of what is hidden, all but what only tells files to leave out.
 _OBEYED = re.compile(
-    r"(?:.*/)?(?:"
-    r"(?:agents|chatmodes|commands|instructions|microagents|output-styles|prompts|rules|skills|steering|subagents)/.*"
+    r"(?:.*/)?(?:\.(?![^/]*ignore\Z|editorconfig\Z|gitkeep\Z).*"
+    r"|(?:agents|chatmodes|commands|instructions|microagents|output-styles|prompts|rules|skills|steering|subagents)/"
+    r"(?:.*\.(?:mdc?|txt)|(?:.*/)?[^/.]+)"
     r"|(?:agents?|amp|claude|codex|conventions|copilot|crush|cursor|gemini|goose|instructions|opencode|prompts?|qwen"
     r"|replit|rules|skill|warp|windsurf)\.(?:[^/]*\.)?md"
     r"|[^/]*\.(?:agent|chatmode|instructions|mode|prompt|rules)\.md)"
@@ -118,9 +119,14 @@ class MagicDoc:
             raise BadMemoryFile("most of what the document says would be gone", remedy=remedy)
 
 
+def is_obeyed(key: str) -> bool:
+    """Whether agents or tools may take a file of the project for instructions or a command, by where it lies."""
+    return bool(_OBEYED.fullmatch(key.casefold().replace(" ", "")))
+
+
 def _unobeyed(key: str) -> str:
-    """The key of a file that no agent takes for instructions or a command; PathEscape for one that some do."""
-    if _OBEYED.fullmatch(key.casefold().replace(" ", "")):
+    """The key of a file that nobody obeys; PathEscape for one that some do."""
+    if is_obeyed(key):
         raise PathEscape(f"{key} is left alone: agents obey files of that name", remedy="Keep the document elsewhere")
     return key
 
