@@ -29,6 +29,7 @@ _LINES = (
 _LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026-11-16.md:id; …"
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
+MAX_MADE = 10_000  # an older one is found by its session
 MADE: dict[str, int] = {}  # the changes that this process recorded, in whatever store, by id, and when (monotonic)
 PULLED = "team"  # the source of what a sync took in from teammates
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
@@ -218,6 +219,8 @@ class History:
         self._note_looks(after, wanted)
         self._save(after)
         MADE[after.head] = time.monotonic_ns()
+        if len(MADE) > MAX_MADE:
+            del MADE[next(iter(MADE))]
         self._pack_if_many(after.head)
         return True
 

@@ -17,6 +17,7 @@ from memdir.text.language import UNKNOWN, alternatives, anywhere, common_words
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 
+MAX_KNOWN = 1_000  # characters of a sentence that is kept: a few hundred pasted pages would hold gigabytes
 MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
 TELLING_PART = 2  # topic words from which a part of a sentence is looked at by itself
 # What joins two statements to one sentence; between words of code there are no spaces.
@@ -64,7 +65,12 @@ class Sentence:
         return float(sum(map(mul, self._direction, other._direction)))
 
 
-sentence_of = lru_cache(4096)(Sentence)  # a conversation, or a history, says the same again and again
+def sentence_of(text: str) -> Sentence:
+    """The same again for what a conversation, or a history, says again and again; what is long is not kept."""
+    return _known_sentence(text) if len(text) <= MAX_KNOWN else Sentence(text)
+
+
+_known_sentence = lru_cache(1024)(Sentence)  # about 12 KB each
 
 
 def parts_of(text: str) -> list[str]:

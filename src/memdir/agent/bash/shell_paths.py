@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 from memdir.agent.bash.shell_words import Refused, Word, shown
@@ -193,7 +193,7 @@ def _credential(text: str) -> Refused:
     )
 
 
-@cache
+@lru_cache(256)
 def loose_pattern(part: str) -> re.Pattern[str]:
     """What one part of a pattern may match, and rather more: a bracket may be quoted, a range any character.
 
