@@ -80,6 +80,7 @@ class Session:
     ) -> None:
         self.id = session_id
         self._is_learning = is_learning
+        self.may_write_docs = True  # magic docs, where the settings say so; a host for scripts says otherwise
         self._memory = memory
         self._shown = shown
         self._is_wanted = True
@@ -416,7 +417,7 @@ class Session:
     @property
     def keeps_docs(self) -> bool:
         """Whether magic docs that are read in it are kept up to date, by the settings as they are now (M2)."""
-        return self._memory.places.keeps_docs
+        return self.may_write_docs and self._memory.places.keeps_docs
 
     @cached_property
     def conversation(self) -> Conversation:

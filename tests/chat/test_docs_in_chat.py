@@ -85,7 +85,9 @@ def test_a_script_is_told_too_and_keeps_nothing_that_it_shall_not(memdir: Callab
     for words in (("--no-learning", "--set", "magicDocs=true"), ()):
         quiet = memdir("chat", "-p", said, *words)
         assert doc.read_text() == TEXT and ("config set magicDocs true" in quiet.err) == (not words)
-    lines = memdir("chat", "-p", said, "--json", "--set", "magicDocs=true").out.splitlines()
+    refused = memdir("chat", "-p", said, "--set", "magicDocs=true")
+    assert doc.read_text() == TEXT and "`--allow edits` has it kept up to date" in refused.err
+    lines = memdir("chat", "-p", said, "--json", "--set", "magicDocs=true", "--allow", "edits").out.splitlines()
     (updated,) = [one for one in map(json.loads, lines) if one["type"] == "updated"]
     assert updated["file"] == str(doc) and "+- We decided to use PostgreSQL 17" in updated["diff"]
     assert "PostgreSQL 17" in doc.read_text()

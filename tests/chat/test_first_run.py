@@ -52,28 +52,26 @@ def without_keys() -> Environment:
 
 def test_a_server_on_this_machine_is_offered_by_its_first_model_and_the_choice_is_kept(project: Path) -> None:
     memory = open_memory(project, environment=without_keys())
-    assert model_offers(memory, [closed_port()]) == [], "only the built-in model: there is nothing to ask"
+    assert model_offers(memory, [closed_port()]) == {}, "only the built-in model: there is nothing to ask"
     with listening(json.dumps({"data": [{"id": "qwen3\x1b[2J:8b"}, {"id": "other"}]}).encode()) as port:
-        own, local = model_offers(memory, [closed_port(), port])
-    assert own.settings == {"model.provider": "builtin"} and "no LLM" in own.told
-    assert local.told == f"qwen3:8b on this machine, at http://127.0.0.1:{port}/v1"
-    memory.keep_settings(local.settings)
+        (told, settings), (local, kept) = model_offers(memory, [closed_port(), port]).items()
+    assert settings == {"model.provider": "builtin"} and "no LLM" in told
+    assert local == f"qwen3:8b on this machine, at http://127.0.0.1:{port}/v1"
+    memory.keep_settings(kept)
     again = open_memory(project, environment=without_keys())
     assert again.settings.model_base_url == f"http://127.0.0.1:{port}/v1" and again.settings.model_provider == "openai"
-    assert model_offers(again, [port]) == [], "asked once"
+    assert model_offers(again, [port]) == {}, "asked once"
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"data": []}', b'{"data": [1]}', b'{"data": {"id": "x"}}'])
 def test_what_else_listens_there_is_no_offer(project: Path, answer: bytes) -> None:
     with listening(answer) as port:
-        assert model_offers(open_memory(project, environment=without_keys()), [port]) == []
+        assert model_offers(open_memory(project, environment=without_keys()), [port]) == {}
 
 
 def test_a_key_is_an_offer_and_what_a_person_chose_is_not_asked_about(project: Path) -> None:
     environment = Environment({**os.environ, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": ""})
     memory = open_memory(project, environment=environment)
-    assert [one.told for one in model_offers(memory, [])][1:] == [
-        "claude-sonnet-5-5 by anthropic with the key in ANTHROPIC_API_KEY"
-    ]
+    assert list(model_offers(memory, []))[1:] == ["claude-sonnet-5-5 by anthropic with the key in ANTHROPIC_API_KEY"]
     flags = {"model.provider": "builtin"}
-    assert model_offers(open_memory(project, environment=environment, flags=flags), []) == []
+    assert model_offers(open_memory(project, environment=environment, flags=flags), []) == {}

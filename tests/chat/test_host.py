@@ -24,6 +24,7 @@ from tests.conftest import Clock
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
 from tests.provider_server.script import Body, Outcome
+from tests.test_session import switch_in_file
 
 pytestmark = pytest.mark.slow("openai-chat")
 
@@ -219,6 +220,18 @@ async def test_a_reply_that_hangs_is_stopped_by_the_person_and_what_was_said_sta
         said = [one.text for one in host.conversation.messages]
         assert person.text.strip() == end.text == said[-2] and "stopped the reply" in said[-1]
         assert (await host.say("Go on?")).text == "Yes."
+
+
+async def test_a_model_that_never_loads_is_stopped_by_the_person(project: Path) -> None:
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with host_of(memory) as host:
+        host._model = asyncio.create_task(asyncio.Event().wait())  # type: ignore[assignment]
+        turn = asyncio.create_task(host.say("Hello?"))
+        while not host.conversation.messages:
+            await asyncio.sleep(0.01)
+        host.stop()
+        assert (await asyncio.wait_for(turn, 30)).ending == "stopped"
+        host._model.cancel()
 
 
 def _stopper(host: ChatHost) -> object:
@@ -579,6 +592,20 @@ async def test_memory_is_switched_off_and_on_in_the_middle(project: Path) -> Non
         await host.toggle_memory(is_on=True)
         await host.say("May I deploy tomorrow?")
         assert host.recalled
+
+
+async def test_memory_that_a_file_of_settings_switches_off_is_in_no_further_request(
+    server: ProviderServer, project: Path
+) -> None:
+    """S5: neither the section nor the index; on again, both are."""
+    memory, _ = opened(project, ANTHROPIC, server)
+    memory.add(FROZEN)
+    async with host_of(memory) as host:
+        for is_on in (True, False, True):
+            switch_in_file(memory, is_on=is_on)
+            await host.say("Hello!")
+            sent = main_requests(server)[-1]
+            assert ("# Memory" in str(sent["system"])) is ("auditors" in str(sent["messages"][0])) is is_on
 
 
 async def test_more_tools_can_be_put_into_the_box(provider: Provider, server: ProviderServer, project: Path) -> None:

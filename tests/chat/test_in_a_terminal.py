@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal
+from typing import Literal, Never
 
 import pyte
 import pytest
@@ -25,15 +25,17 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from memdir import MemDir, open_memory
 from memdir.agent import Origin
-from memdir.chat.terminal import TYPING_SECONDS, ChatTerminal
+from memdir.chat.host import ChatEvent
+from memdir.chat.terminal import KEPT_CALLS, TYPING_SECONDS, ChatTerminal
 from memdir.dream.questions import Questions
+from memdir.errors import ModelError
 from memdir.model import ScriptedModel
 from memdir.model import model as replies
 from memdir.model.builtin.dream_job import line_of
 from memdir.store.history import MADE
 from memdir.transcript import Message, Text, ToolUse, assistant, user
 from memdir.types import DreamTask
-from tests.chat.hosts import QUIET, is_fork, opened, script
+from tests.chat.hosts import QUIET, host_of, is_fork, opened, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import SECONDS, Seen, chat_words
 from tests.model.providers import ANTHROPIC
@@ -315,6 +317,96 @@ async def test_what_a_disk_refused_is_sent_by_retry(project: Path) -> None:
         await seen.until(lambda: not seen.chat.host.is_waiting)
         messages = [one for one in seen.chat.host.conversation.messages if not one.is_meta]
         assert [one.role for one in messages] == ["user", "assistant"] and messages[0].text == "My important words."
+
+
+async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(project: Path) -> None:
+    """J1: it is said, with what was pasted, and answered another time; what is a command is none of it."""
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, ANTHROPIC, server)
+        async with alive(project, memory=memory) as seen:
+            seen.press("Tell me a story.\r")
+            await seen.shows("Half of it")
+            seen.press("One more thing: \x1b[200~" + "log line\n" * 50 + "\x1b[201~\r")
+            await seen.shows("[pasted text 1: 51 lines]")
+            seen.press("/compact\rAnd a last one.\r")
+            await seen.until(lambda: seen.chat._entered.qsize() == 3)
+        await seen.shows("/retry there")
+        server.script_again(script(says("All of it.")))
+        again, _ = opened(project, ANTHROPIC, server)
+        async with host_of(again, session_id=seen.chat.host.session.id) as host:
+            assert host.is_waiting and (await host.retry()).text == "All of it."
+            said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]
+        assert [text[:14] for text in said] == ["Tell me a stor", "One more thing", "And a last one"]
+        assert "log line\\nlog line" in str([one.body for one in server.requests if not is_fork(one.body)][-1])
+
+
+async def test_a_turn_that_does_not_end_keeps_nobody_from_leaving(project: Path) -> None:
+    """H1: Ctrl-C twice leaves, whatever still runs."""
+    ended = asyncio.Event()
+
+    class Deaf(ScriptedModel):
+        async def complete(self, *_: object, **__: object) -> Never:
+            while not ended.is_set():
+                with suppress(asyncio.CancelledError):
+                    await ended.wait()
+            raise ModelError("ended at last", kind="bad_request")
+
+    memory = open_memory(project, model=Deaf([]), flags={**QUIET, "recall.selector": "local"})
+    async with alive(project, memory=memory) as seen:
+        seen.press("Hello?\r")
+        await seen.shows("silent for")
+        seen.press("\x03")
+        await seen.shows("Ctrl-C again leaves")
+        seen.press("\x03")
+        try:
+            await seen.shows("goes on with this conversation")
+        finally:
+            ended.set()
+
+
+async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterwards(project: Path) -> None:
+    async with alive(project) as seen:
+        seen.press("Half a sen")
+        await seen.shows("› Half a sen")
+        asked = asyncio.create_task(seen.chat.choose("Which one?", ["this", "that"]))
+        await seen.shows("Which one?")
+        seen.press("tence")
+        await seen.shows("› tence")
+        seen.press("\x1b")
+        assert await asyncio.wait_for(asked, SECONDS) is None
+        await seen.shows("› Half a sentence")
+
+
+async def test_what_tools_told_can_be_opened_as_far_as_it_is_kept_and_within_its_conversation(project: Path) -> None:
+    """A chat that goes on all day keeps the last calls, and a new conversation none."""
+    async with alive(project) as seen:
+        for number in range(1, KEPT_CALLS + 3):
+            seen.chat._heard(ChatEvent("result", {"id": "x", "content": f"result {number}.", "is_error": False}))
+        assert len(seen.chat.calls) == KEPT_CALLS
+        seen.press(f"{WIPE}/open 3\r")
+        await seen.shows("  result 3.")
+        seen.press("/open 2\r")
+        await seen.shows("there is no call 2")
+        seen.chat.host.recalled = (str(project / "note.md"),)
+        seen.press("/clear\r")
+        await seen.shows("A new conversation.")
+        seen.press("/open\r")
+        await seen.shows("there is no call yet")
+        seen.press("/recalled\r")
+        await seen.shows("Nothing was recalled")
+
+
+async def test_the_names_of_memories_are_completed(project: Path) -> None:
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    key = memory.add("Deploys are frozen on Fridays.").memory.key
+    mine = memory.add("I work from home.", "user", scope="user").memory.key
+    async with alive(project, memory=memory) as seen:
+        for typed, name in {"/forget deplo": key, "/memory show home": mine, "/memory edit FROZEN": key}.items():
+            seen.press(typed)
+            await seen.shows(name)
+            seen.press("\t")
+            await seen.shows(f"› {typed.rpartition(' ')[0]} {name}")
+            seen.press("\x15")
 
 
 async def test_every_conversation_can_be_chosen_however_many_there_are(project: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Assembly:
-    """What stands before the conversation, kept until `/clear` or `/compact`."""
+    """What stands before the conversation, kept until `/clear` or `/compact`, or until memory is switched off or on."""
 
     def __init__(self, memory: MemDir, session: Session, *, is_introduced: bool = False) -> None:
         self._memory, self._session = memory, session
@@ -30,6 +30,7 @@ class Assembly:
         self._is_introduced = is_introduced or os.path.exists(self._mark)
         self._fixed = load_prompt("chat/system.md").text
         self._context: Message | None = None
+        self._was_on = False  # memory, when that was put together
 
     def answered(self) -> None:
         """A turn is answered: where the built-in model did, it has said what it is, once for this person."""
@@ -61,7 +62,8 @@ class Assembly:
     @property
     def context(self) -> Message:
         """The first message: where the project lies, what the memory's index lists, what the project instructs (H3)."""
-        if self._context is None:
+        if self._context is None or self._was_on != self._session.is_on:
+            self._was_on = self._session.is_on
             folder = load_prompt("chat/folder.md").render(folder=self._memory.folder).strip()
             parts = (folder, self._session.context(), self._session.instructions())
             self._context = user("\n\n".join(filter(None, parts)), message_id="context", is_meta=True)

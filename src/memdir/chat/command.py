@@ -32,15 +32,13 @@ class Chat:
     )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "-p", "--print", metavar="TEXT", dest="text", help="answer this and end; - for standard input"
-        )
+        parser.add_argument("-p", "--print", metavar="TEXT", dest="text", help="answer this and end; - for stdin")
         parser.add_argument(
             "--allow",
             metavar="WHAT",
             action="append",
             default=[],
-            help="may be done unasked: edits (in the project), commands (any), agents (the project's), or a command",
+            help="may be done unasked: edits (in the project, magic docs too), commands, agents (its own), a command",
         )
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--continue", action="store_true", dest="latest", help="go on with the latest conversation")

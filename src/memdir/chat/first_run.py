@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memdir.model import DEFAULT_MODELS, offered_providers
@@ -21,29 +20,22 @@ LOOK_SECONDS = 0.3  # for each: it is this machine
 MAX_LIST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class ModelOffer:
-    """A model that a person could choose, in words and as settings."""
-
-    told: str
-    settings: dict[str, str] = field(default_factory=dict)
-
-
-def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> list[ModelOffer]:
-    """What there is to choose from; nothing where the person has chosen, or there is only the built-in model."""
+def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> dict[str, dict[str, str]]:
+    """What there is to choose from, in words and as settings; nothing where the person has chosen, or there is only
+    the built-in model."""
     settings = memory.settings
     if settings.model_provider != "auto" or settings.origins.get("model.provider", "user") != "user":
-        return []
-    found = [
-        ModelOffer(f"{settings.model_name or DEFAULT_MODELS[name]} by {name}{how}", {"model.provider": name})
+        return {}
+    found = {
+        f"{settings.model_name or DEFAULT_MODELS[name]} by {name}{how}": {"model.provider": name}
         for name, how in offered_providers(settings, memory.environment).items()
-    ]
-    found += filter(None, map(_local, ports))
+    }
+    found.update(one for port in ports for one in _local(port).items())
     own = "the built-in one, on this machine: it looks things up and is no LLM"
-    return [ModelOffer(own, {"model.provider": "builtin"}), *found] if found else []
+    return {own: {"model.provider": "builtin"}, **found} if found else {}
 
 
-def _local(port: int) -> ModelOffer | None:
+def _local(port: int) -> dict[str, dict[str, str]]:
     """The first model of a server on this machine, if one listens there."""
     url = f"http://127.0.0.1:{port}/v1"
     try:
@@ -52,6 +44,6 @@ def _local(port: int) -> ModelOffer | None:
             listed = json.loads(answer.read(MAX_LIST_BYTES))["data"]
         name = next(str(one["id"]) for one in listed)
     except (OSError, ValueError, LookupError, TypeError, StopIteration):
-        return None
+        return {}
     chosen = {"model.provider": "openai", "model.baseUrl": url, "model.name": name}
-    return ModelOffer(f"{one_line(name)[:60]} on this machine, at {url}", chosen)
+    return {f"{one_line(name)[:60]} on this machine, at {url}": chosen}

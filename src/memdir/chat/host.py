@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from memdir import Compacted, MemDir, Prefetch, Session, Skipped
     from memdir.model import Model, Request
     from memdir.transcript import Conversation
-    from memdir.types import AgentRun, DocUpdate, DreamReport, NotDreamt
+    from memdir.types import AgentRun, DreamReport, NotDreamt
 
 __all__ = ["ChatEvent", "ChatHost", "EventName", "HostOptions", "TurnEnd"]
 
@@ -56,6 +56,7 @@ RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostl
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
 _MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
 MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
+UNALLOWED_DOC_HINT = "That is a magic doc: `--allow edits` has it kept up to date here."
 EventName = Literal[
     "text", "tool", "result", "recalled", "saved", "updated", "dreamt", "failed", "notice", "compacted", "reply"
 ]
@@ -109,7 +110,6 @@ class ChatHost:
     ) -> None:
         self.memory = memory
         self.options = options or HostOptions()
-        self.recalled: tuple[str, ...] = ()  # what came back for the last message
         self._ask, self._listen = ask, listen
         self._abort, self._aside = Abort(), Abort()  # of the turn; of questions beside it
         self._pieces: list[str] = []  # of the reply that is coming
@@ -124,15 +124,17 @@ class ChatHost:
     def _open(self, session_id: str) -> None:
         session = self.memory.session(
             session_id,
-            on_saved=self._on_saved,
-            on_updated=self._on_updated,
+            on_saved=lambda files: self._emit("saved", files=list(files)),
+            on_updated=lambda update: self._emit("updated", file=update.path, diff=update.diff),
             on_dreamt=self.dreamt,
             is_learning=self.options.is_learning,
         )
         if not session.transcript.is_free():  # what one of the two says the other one's next request would not hold
             remedy = f"Leave it there, or go on with a copy: memdir fork {session_id}"
             raise UsageError("this conversation goes on in another window", remedy=remedy)
+        session.may_write_docs = self._ask is not None or "edits" in self.options.allow
         self.session: Session = session
+        self.recalled: tuple[str, ...] = ()  # what came back for the last message
         self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
         self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
         context = ToolContext(self.memory.folder, self.session.files)
@@ -182,8 +184,7 @@ class ChatHost:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the last thing said is still without an answer: the program was killed, the provider failed, or the
-        disk refused it."""
+        """Whether what was said last is unanswered: the program was killed, the provider failed, the disk refused."""
         if self._unwritten:
             return True
         last = next((one for one in reversed(self.conversation.messages) if not one.is_meta), None)
@@ -192,8 +193,7 @@ class ChatHost:
     # Turns
 
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
-        """One turn: what the person says, up to the reply that calls no tool. `about` stands behind their words, for
-        the model only."""
+        """One turn, up to the reply that calls no tool. `about` stands behind the words, for the model only."""
         self._unwritten += (user(text), *about)
         return await self._turn(self._write_down())
 
@@ -202,13 +202,21 @@ class ChatHost:
             if self.session.should_compact:
                 await self.compact(is_automatic=True)
         finally:  # also where it was stopped: what the person said is kept
-            self.conversation.answer_open_calls()
-            for message in self.assembly.day_told(self.conversation.messages):
-                self.conversation.add(message)
-            while self._unwritten:
-                self.conversation.add(self._unwritten[0])
-                del self._unwritten[0]
+            self._write_unwritten()
         return await self._asked_last()
+
+    def keep(self, text: str, about: Sequence[Message] = ()) -> None:
+        """Write down what the person says, to be answered another time: `retry` goes on with it."""
+        self._unwritten += (user(text), *about)
+        self._write_unwritten()
+
+    def _write_unwritten(self) -> None:
+        self.conversation.answer_open_calls()
+        for message in self.assembly.day_told(self.conversation.messages):
+            self.conversation.add(message)
+        while self._unwritten:
+            self.conversation.add(self._unwritten[0])
+            del self._unwritten[0]
 
     async def retry(self) -> TurnEnd:
         """Go on from where the conversation stands; first with what was said and could not be written down."""
@@ -220,8 +228,7 @@ class ChatHost:
         return next((text for text in said if text), "")
 
     def stop(self) -> None:
-        """End the turn that goes on, or what else the person waits for; keep what was said, and be ready for the next
-        (Ctrl-C)."""
+        """End the turn that goes on, or what else the person waits for (Ctrl-C); what was said is kept."""
         for abort in (self._abort, self._aside):
             abort.set("stopped by the person")
 
@@ -281,7 +288,7 @@ class ChatHost:
                 return
             self._show("", "", kept[-1])
 
-        model = await self.model()
+        model = await self._abort.guard(self.model())
         request = self.assembly.request(self.tools.specs, self.conversation.messages)
         run = await run_agent(
             *(request, model, self.tools, self.gate),
@@ -316,12 +323,11 @@ class ChatHost:
             self._hint("" if agent else result.content)
 
     def _hint(self, content: str) -> None:
-        """Whose agent reads a magic doc while they are off is told once: nothing else tells that there is such a
-        thing."""
+        """Whose agent reads a magic doc while they are off is told once that there is such a thing."""
         is_new = self.session.is_learning and not self._has_hinted and not self.session.keeps_docs
         if is_new and _MAGIC_DOC.match(content):
             self._has_hinted = True
-            self._emit("notice", text=MAGIC_DOC_HINT)
+            self._emit("notice", text=UNALLOWED_DOC_HINT if self.memory.settings.magic_docs else MAGIC_DOC_HINT)
 
     def _spend(self, usage: Usage) -> None:
         self.usage += usage
@@ -363,8 +369,7 @@ class ChatHost:
     # Beside the turns
 
     async def aside(self, question: str) -> str | None:
-        """A side question, answered by a fork that may read; it leaves no trace in the conversation (H1). None where it
-        was stopped."""
+        """A side question, answered by a fork that may read and leaves no trace (H1); None where it was stopped."""
         self._aside = abort = Abort() if self._aside.is_set else self._aside
         messages = self.conversation.messages
         is_calling = bool(messages and messages[-1].tool_uses)
@@ -423,17 +428,7 @@ class ChatHost:
 
     async def toggle_memory(self, *, is_on: bool) -> bool:
         """Switch memory off for this conversation, or on again (S5)."""
-        is_on = await self.session.toggle(is_on=is_on)
-        self.assembly.forget()
-        return is_on
-
-    # Telling
-
-    def _on_saved(self, files: Sequence[str]) -> None:
-        self._emit("saved", files=list(files))
-
-    def _on_updated(self, update: DocUpdate) -> None:
-        self._emit("updated", file=update.path, diff=update.diff)
+        return await self.session.toggle(is_on=is_on)
 
     def dreamt(self, outcome: DreamReport | NotDreamt) -> None:
         """Tell what a dream changed and how much it asks, or why there was none."""

@@ -80,8 +80,6 @@ class Slash:
             self._agreed.add(text)
         await self._chat.say(typed, about=[own.message(text)])
 
-    # Ours
-
     async def do_help(self, _: str) -> None:
         """show what can be typed"""
         keys = (
@@ -224,6 +222,7 @@ class Slash:
     async def do_clear(self, _: str) -> None:
         """begin a new conversation; memories stay"""
         await self._host.clear()
+        self._chat.calls.clear()
         self._screen.notice("A new conversation. The old one is written down: /resume goes back to it.")
 
     async def do_compact(self, words: str) -> None:
@@ -234,6 +233,7 @@ class Slash:
         """go on with another conversation: /resume [ID]"""
         if session_id := await asyncio.to_thread(session_of, self._memory, words) or await self._chat.choose_session():
             await self._host.resume(session_id)
+            self._chat.calls.clear()
             self._chat.show_last()
 
     async def do_retry(self, _: str) -> None:
@@ -287,10 +287,10 @@ class Slash:
     async def do_open(self, words: str) -> None:
         """show all that a tool told: /open [NUMBER]"""
         calls = self._chat.calls
-        at = int(words) if words.isdecimal() else len(calls)
-        if not 0 < at <= len(calls):
+        at = int(words) if words.isdecimal() else max(calls, default=0)
+        if at not in calls:
             raise MemoryNotFound(f"there is no call {words or 'yet'}", remedy="The number stands behind each call")
-        self._screen.opened(*calls[at - 1])
+        self._screen.opened(*calls[at])
 
     async def do_diff(self, _: str) -> None:
         """show the last change of memories that this conversation made"""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import functools
 import importlib
+import itertools
 import os
 import re
 import time
@@ -51,9 +52,11 @@ LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in 
 LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon before or after another belongs to what is being typed, and answers no question
 ESCAPE_SECONDS = 0.1  # a key later than this after Esc is a key of its own
+KEPT_CALLS = 200  # of tools, that can be opened
+KEPT_PASTES = 50  # that can be called back and sent again
 DIGITS = "123456789"
 LISTED = 8  # conversations to choose from at once, beside a digit for older ones
-LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves
+LEAVE_SECONDS = 2.0  # within which a second Ctrl-C leaves, and in which a turn ends then
 SILENT_SECONDS = 3.0  # of a provider, until that is shown
 TICK_SECONDS = 0.5
 AFTER_PROMPT_SECONDS = 0.05  # what was typed meanwhile is shown first
@@ -94,7 +97,8 @@ class ChatTerminal:
         self.host: ChatHost
         self.screen: Screen
         self.commands: Slash
-        self.calls: list[tuple[str, str]] = []  # each call of a tool in a line, and what it told
+        self.calls: dict[int, tuple[str, str]] = {}  # by number the last calls of tools: in a line, and what it told
+        self._called, self._pasted_before = itertools.count(1), itertools.count(1)
         self.panel: Panel | None = None
         self._watching: Panel | None = None
         self._blocks = Blocks()
@@ -103,9 +107,10 @@ class ChatTerminal:
         self._unprinted: list[str] = []
         self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
-        self._pastes: dict[str, str] = {}  # kept until the end: what was sent once can be called back and sent again
+        self._pastes: dict[str, str] = {}  # by the name that stands for it
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._doing: asyncio.Task[None] | None = None  # the turn or command whose turn it is
         self._is_ready = self._is_leaving = False
         self._exit_code = 0
         self._is_drawn_busy = False  # whether the screen says that something runs, whatever has ended since
@@ -121,7 +126,9 @@ class ChatTerminal:
             multiline=True,
             prompt_continuation="  ",
             history=history,
-            completer=TypingHelp(memory.folder, self._command_names, self._memory_names),
+            completer=TypingHelp(
+                memory.folder, lambda: self.commands.listed() if self._is_ready else (), self._memory_names
+            ),
             complete_while_typing=Condition(lambda: session.default_buffer.text.startswith("/")),
             bottom_toolbar=self._footer,
             key_bindings=self._keys(),
@@ -134,14 +141,9 @@ class ChatTerminal:
     def _typed(self, _: object) -> None:
         self._last_typed = time.monotonic()
 
-    def _command_names(self) -> Sequence[tuple[str, str]]:
-        return self.commands.listed() if self._is_ready else ()
-
     def _memory_names(self) -> Sequence[str]:
-        from memdir.chat.slash import SCOPES
-
         with contextlib.suppress(MemdirError):
-            return [header.key for scope in SCOPES for header in self.memory.list(scope=scope)]
+            return [header.key for scope in ("project", "user") for header in self.memory.list(scope=scope)]
         return ()
 
     # The life of a chat
@@ -206,9 +208,12 @@ class ChatTerminal:
         self._start(self._tick())
         self._start(self._warm_up())
         while True:  # one after the other; one that breaks is told, and the next one comes
-            turn = asyncio.ensure_future(self._do(await self._entered.get()))
-            await asyncio.wait({turn})
-            self._ended(turn)
+            await self._through(self._do(await self._entered.get()))
+
+    async def _through(self, work: Coroutine[Any, Any, None]) -> None:
+        self._doing = asyncio.ensure_future(work)
+        await asyncio.wait({self._doing})
+        self._ended(self._doing)
 
     async def _warm_up(self) -> None:
         with contextlib.suppress(MemdirError):  # told when somebody says something
@@ -221,10 +226,10 @@ class ChatTerminal:
         if not is_on or not (found := await asyncio.to_thread(model_offers, self.memory)):
             return
         asked = "Which model may answer here, and learn and dream behind it?"
-        at = await self.choose(asked, [one.told for one in found])
+        at = await self.choose(asked, list(found))
         if at is None:
             return  # asked again another time; until then the built-in model answers
-        path = await asyncio.to_thread(self.memory.keep_settings, found[at].settings)
+        path = await asyncio.to_thread(self.memory.keep_settings, list(found.values())[at])
         self.memory = self._reopen()
         self.screen.notice(f"Kept in {path}; `memdir config set model.provider …` changes it.")
 
@@ -255,11 +260,21 @@ class ChatTerminal:
             self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
         for task in self._tasks:
             task.cancel()
+        if self._doing is not None:
+            await asyncio.wait({self._doing}, timeout=LEAVE_SECONDS)
+        await self._through(self._keep_unanswered())
         await self.host.close()
         if self.memory.settings.enabled and self.host.conversation.messages:
             name = self.host.session.id.partition("-")[0]
-            self.screen.notice(f"memdir chat --resume {name} goes on with this conversation")
+            retry = "; /retry there has the last message answered" if self.host.is_waiting else ""
+            self.screen.notice(f"memdir chat --resume {name} goes on with this conversation{retry}")
         await self._printed()
+
+    async def _keep_unanswered(self) -> None:
+        """What was sent and waits for its turn is said all the same: `/retry` has it answered another time (J1)."""
+        waiting = [self._entered.get_nowait() for _ in range(self._entered.qsize())]
+        for text in (one.strip("\n") for one in waiting if not _is_command(one)):
+            self.host.keep(text, self._pasted_in(text))
 
     def leave(self) -> None:
         """End the chat."""
@@ -279,19 +294,21 @@ class ChatTerminal:
             self._entered.put_nowait(text)
 
     async def _do(self, text: str) -> None:
-        if text.strip().startswith("/") and "/" not in text.split(maxsplit=1)[0][1:]:  # a path begins a sentence
+        if _is_command(text):
             await self.commands.run(text.strip())
         else:
             await self.say(text.strip("\n"))
 
     async def say(self, text: str, about: Sequence[Message] = ()) -> None:
         """One turn with the model; large pastes stand behind the words as what they are."""
+        await self.turn(self.host.say(text, about=(*self._pasted_in(text), *about)))
+
+    def _pasted_in(self, text: str) -> Sequence[Message]:
         from memdir.model import load_prompt
         from memdir.transcript import user
 
         pasted, prompt = [one for one in self._pastes.items() if one[0] in text], load_prompt("chat/pasted.md")
-        told = [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]
-        await self.turn(self.host.say(text, about=(*told, *about)))
+        return [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]
 
     def expanded(self, text: str) -> str:
         """A text with what was pasted in the place of its name."""
@@ -321,8 +338,10 @@ class ChatTerminal:
             told = " ".join(filter(None, (fields.get("agent"), fields["tool"])))
             self._running[fields["id"]] = self.screen.tool_line(told, fields["input"])
         elif event.name == "result":
-            self.calls.append((self._running.pop(fields["id"], ""), fields["content"]))
-            self.screen.tool(len(self.calls), *self.calls[-1], is_error=fields["is_error"])
+            number = next(self._called)
+            self.calls[number] = (self._running.pop(fields["id"], ""), fields["content"])
+            self.calls.pop(number - KEPT_CALLS, None)
+            self.screen.tool(number, *self.calls[number], is_error=fields["is_error"])
         else:
             self._finish_block()
             self.screen.tell(event.name, fields)
@@ -363,8 +382,7 @@ class ChatTerminal:
     # Questions
 
     async def choose(self, title: str, choices: Sequence[str]) -> int | None:
-        """Which of the choices a person picks by its digit or first words; None for Esc. What was being typed is put
-        back after it."""
+        """The choice that is picked by its digit or first words; None for Esc. What was being typed comes back."""
         async with self._asking:
             await self._printed()  # what is asked about is on the screen
             answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
@@ -384,8 +402,8 @@ class ChatTerminal:
                 return await answer
             finally:
                 self.panel = before
-                if not buffer.text:
-                    buffer.document = document
+                typed, buffer.document = buffer.text, document
+                buffer.insert_text(typed)
                 self._redraw()
 
     async def ask(self, question: Permission) -> Consent:
@@ -457,8 +475,7 @@ class ChatTerminal:
             for style, text in (self.panel.lines() if self.panel else ())
             for row in self.screen.rows(printable(text).replace("\n", " "), width, 0 if style else CHOICE_INDENT)
         ]
-        above: StyleAndTextTuples = [(style, f"{text}\n") for style, text in lines]
-        return [*above, *prompt]
+        return [*((style, f"{text}\n") for style, text in lines), *prompt]
 
     def _footer(self) -> StyleAndTextTuples:
         """What runs, first of all; then who answers and how to get help, as far as there is room."""
@@ -539,7 +556,7 @@ class ChatTerminal:
             self.panel.pick(None)
         elif not is_busy and event.current_buffer.text:
             event.current_buffer.reset()
-        elif not is_busy and now - self._asked_to_leave < LEAVE_SECONDS:
+        elif now - self._asked_to_leave < LEAVE_SECONDS:
             self.leave()
             return
         self._asked_to_leave = now
@@ -552,9 +569,13 @@ class ChatTerminal:
         if lines <= LARGE_PASTE_LINES and len(text) <= LARGE_PASTE_CHARACTERS:
             event.current_buffer.insert_text(text)
             return
-        name = f"[pasted text {len(self._pastes) + 1}: {lines:,} lines]"
-        self._pastes[name] = text
+        name = f"[pasted text {next(self._pasted_before)}: {lines:,} lines]"
+        self._pastes = dict([*self._pastes.items(), (name, text)][-KEPT_PASTES:])
         event.current_buffer.insert_text(name)
+
+
+def _is_command(text: str) -> bool:
+    return text.strip().startswith("/") and "/" not in text.split(maxsplit=1)[0][1:]  # a path begins a sentence
 
 
 def _listed(one: SessionSummary) -> str:
