@@ -186,10 +186,8 @@ class Session:
     async def recall(
         self, text: Content, wait: float = 0.0, *, form: Form | None = None, recent_tools: Sequence[str] = ()
     ) -> Sequence[Any]:
-        """The memories that help with a user's message, as messages to append in the host's form.
-
-        Waits no longer than `wait` seconds. What comes later joins at the next call: a memory is shown once (R1).
-        """
+        """The memories that help with a user's message, as messages to append in the host's form. Waits no longer than
+        `wait` seconds. What comes later joins at the next call: a memory is shown once (R1)."""
         self._follow()
         await self.meet_team()
         late, pending = self._late, self.prefetch(text, form=form, recent_tools=recent_tools)
@@ -255,11 +253,8 @@ class Session:
         is_subagent: bool = False,
     ) -> None:
         """A reply came: learn from it, keep notes, dream when one is due (X1, N3, D1). Returns at once; needs a running
-        event loop.
-
-        `request` and `reply` are memdir's, or the keyword arguments and the response of the Anthropic or OpenAI SDK as
-        they are. A reply that calls tools only brings the notes up to date.
-        """
+        event loop. `request` and `reply` are memdir's, or the keyword arguments and the response of the Anthropic or
+        OpenAI SDK as they are. A reply that calls tools only brings the notes up to date."""
         self._require_open()
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
@@ -399,8 +394,7 @@ class Session:
 
     @cached_property
     def transcript(self) -> Transcript:
-        """Where the conversation is written down, for hosts that let memdir do so (J1). On disk with the first
-        message."""
+        """Where the conversation is written down with its first message, for hosts that let memdir do so (J1)."""
         return self._memory.transcript(self.id, is_off=lambda: not self.is_learning)
 
     def side_chain(self, agent_id: str) -> Transcript:

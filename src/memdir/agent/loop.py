@@ -68,11 +68,9 @@ class Abort:
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What came of a run: the messages it added, why it ended, what it cost, what was refused.
-
-    `last_request` is what the provider got last: what a fork of this conversation starts from, with the messages that
-    came after it as `since`.
-    """
+    """What came of a run: the messages it added, why it ended, what it cost, what was refused. `last_request` is what
+    the provider got last: what a fork of this conversation starts from, with the messages that came after it as
+    `since`."""
 
     messages: tuple[Message, ...]  # what was said, the request's own not among them
     ending: Ending  # why it ended
@@ -118,11 +116,9 @@ async def run_agent(  # noqa: PLR0913 - the contract of docs/architecture.md
     spare_turns: int = 0,
     nudge: Callable[[AgentRun], str] | None = None,
 ) -> AgentRun:
-    """Run until the model gives a final reply, the turns are used up, or somebody says stop. Raises ModelError.
-
-    A turn that read or wrote one file more and did nothing else is not counted, up to `spare_turns` of them: some
-    models call one tool at a time. `nudge` may answer the final reply, once, with what else is to be done.
-    """
+    """Run until the model gives a final reply, the turns are used up, or somebody says stop. Raises ModelError. A turn
+    that read or wrote one file more and did nothing else is not counted, up to `spare_turns` of them: some models call
+    one tool at a time. `nudge` may answer the final reply, once, with what else is to be done."""
     turn = _Run(request, model, tools, gate, abort or Abort(), on_message)
     while turn.turns - min(turn.small_turns, spare_turns) < max_turns:
         try:

@@ -29,7 +29,7 @@ from memdir.disk.safe_path import is_inside
 from memdir.errors import UsageError
 from memdir.guard.held import HeldGuard, breached, held_guards
 from memdir.guard.tool_call import ToolCall
-from memdir.store.magic_doc import is_obeyed
+from memdir.store.magic_doc import OBEYED
 from memdir.text.printable import one_line
 from memdir.transcript import ToolUse
 
@@ -225,7 +225,7 @@ class Permissions:
             title = f"{call.name} outside the project: {real}"
             return Permission(call, title, choices=("once", "no"), change=(real, change.before, change.after))
         shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
-        is_apart = is_obeyed(shown.replace(os.sep, "/"))  # by git, memdir or a coding agent: no edit like others
+        is_apart = bool(OBEYED.fullmatch(shown.replace(os.sep, "/").replace(" ", "").casefold()))
         if "edits" in self.allowed and not is_apart:
             return Allow()
         verb = "Create" if change.before is None else "Change"

@@ -1,7 +1,5 @@
 """What a prompt brings back: the recall of every other way in, in the form that goes into another host's prompt (R1).
-
-The daemon chooses, with the sentence model in its memory; where there is none, or it is late, words do.
-"""
+The daemon chooses, with the sentence model in its memory; where there is none, or it is late, words do."""
 
 from __future__ import annotations
 

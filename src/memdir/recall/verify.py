@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
 MAX_CHECKED = 12  # names of one memory
-MAX_SEEN = 10_000  # paths that are remembered to have stood
 MAX_TRIES = 3  # of one name: a busy disk may be slow once, a giant history is so each time
 MAX_TEXT_CHARACTERS = 200_000  # a memory is a page
 
@@ -123,7 +122,7 @@ class Verifier:
     def _check(self, kind: str, name: str, history: GitHistory) -> Missing | None:
         """Paths are looked at every time, they are cheap; what costs a process is remembered."""
         if kind == "path" and self._stands(name):
-            self._seen |= {name} if len(self._seen) < MAX_SEEN else set()
+            self._seen.add(name)
             return None
         if not history.is_there:
             return Missing(name) if name in self._seen else None

@@ -66,10 +66,9 @@ class Conversations:
         """And what its sub-agents said, looked at and wrote, behind it (J2)."""
         if session not in self._known:
             ref = self.refs.get(session)
-            said = list(self.sources[ref.agent].messages(ref)) if ref else []
-            chains = transcripts_in(os.path.join(ref.path.removesuffix(".jsonl"), "subagents")) if ref else ()
-            said += (one for path in sorted(chains) for one in resume(path, is_sidechain=True).messages)
-            self._known[session] = [one for one in said if not one.is_meta]
+            self._known[session] = said = list(self.sources[ref.agent].messages(ref)) if ref else []
+            chains = sorted(transcripts_in(f"{ref.path.removesuffix('.jsonl')}{os.sep}subagents")) if ref else []
+            said += (one for path in chains for one in resume(path, is_sidechain=True).messages if not one.is_meta)
         return self._known[session]
 
 

@@ -29,7 +29,6 @@ _LINES = (
 _LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026-11-16.md:id; …"
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
-MAX_MADE = 10_000  # an older one is found by its session
 MADE: dict[str, int] = {}  # the changes that this process recorded, in whatever store, by id, and when (monotonic)
 PULLED = "team"  # the source of what a sync took in from teammates
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
@@ -197,10 +196,8 @@ class History:
         is_note: bool = False,
     ) -> bool:
         """Commit these paths as they are on disk, durably. False when nothing differs from the last commit, unless it
-        `is_note`: what it says is to be kept all the same.
-
-        `contents` says what was written to them: that is what the commit holds, even if somebody saved over it already.
-        """
+        `is_note`: what it says is to be kept all the same. `contents` says what was written to them: that is what the
+        commit holds, even if somebody saved over it already."""
         self.git.create()
         table = self._recorded()
         found = {path: self._on_disk(path)[0] for path in paths}
@@ -219,8 +216,6 @@ class History:
         self._note_looks(after, wanted)
         self._save(after)
         MADE[after.head] = time.monotonic_ns()
-        if len(MADE) > MAX_MADE:
-            del MADE[next(iter(MADE))]
         self._pack_if_many(after.head)
         return True
 

@@ -37,7 +37,7 @@ _ITALICS = re.compile(
     rb"(?:[ \t]*\r?\n)?[ \t]*(?P<mark>[_*])(?![_*\s])(?P<text>[^\r\n]*[^\s_*])(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
 # What agents and tools obey for its folder or its name; of what is hidden, all but what only tells files to leave out.
-_OBEYED = re.compile(
+OBEYED = re.compile(
     r"(?:.*/)?(?:\.(?![^/]*ignore\Z|editorconfig\Z|gitkeep\Z).*"
     r"|(?:agents|chatmodes|commands|instructions|microagents|output-styles|prompts|rules|skills|steering|subagents)/"
     r"(?:.*\.(?:mdc?|txt)|(?:.*/)?[^/.]+)"
@@ -119,14 +119,9 @@ class MagicDoc:
             raise BadMemoryFile("most of what the document says would be gone", remedy=remedy)
 
 
-def is_obeyed(key: str) -> bool:
-    """Whether agents or tools may take a file of the project for instructions or a command, by where it lies."""
-    return bool(_OBEYED.fullmatch(key.casefold().replace(" ", "")))
-
-
 def _unobeyed(key: str) -> str:
     """The key of a file that nobody obeys; PathEscape for one that some do."""
-    if is_obeyed(key):
+    if OBEYED.fullmatch(key.casefold().replace(" ", "")):
         raise PathEscape(f"{key} is left alone: agents obey files of that name", remedy="Keep the document elsewhere")
     return key
 

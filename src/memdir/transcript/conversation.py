@@ -29,11 +29,9 @@ INTERRUPTED = "The session ended before this call was finished. Nothing is known
 
 @dataclass(frozen=True)
 class Resumed:
-    """A conversation as it was left, the record its next message goes behind, and what was found damaged.
-
-    `compacted` counts the messages at its beginning that a compaction put there: the summary and what it kept. `depth`
-    counts the messages from the first one on, those that a compaction took away included.
-    """
+    """A conversation as it was left, the record its next message goes behind, and what was found damaged. `compacted`
+    counts the messages at its beginning that a compaction put there: the summary and what it kept. `depth` counts the
+    messages from the first one on, those that a compaction took away included."""
 
     messages: tuple[Message, ...] = ()
     leaf: str = ""
@@ -134,11 +132,8 @@ def _parent(tree: Tree, node: Node, seen: set[str]) -> Node | None:
 
 
 def _kept(tree: Tree, boundary: Record) -> list[Node] | None:
-    """The messages before a boundary that stayed in the context as they were.
-
-    None when one of them never existed, and none can have been lost: the boundary is damaged, and it is better to
-    have the whole conversation.
-    """
+    """The messages before a boundary that stayed in the context as they were. None when one of them never existed, and
+    none can have been lost: the boundary is damaged, and it is better to have the whole conversation."""
     metadata = boundary.fields.get("compactMetadata")
     kept = metadata.get("preservedMessages") if isinstance(metadata, dict) else None
     uuids = kept.get("uuids") if isinstance(kept, dict) else None
@@ -194,10 +189,8 @@ class Conversation:
         self.messages = tuple(with_replacements(self.messages, replacements))
 
     def compact(self, summary: Message, kept: Sequence[Message], metadata: Mapping[str, Any]) -> None:
-        """Put a summary in the place of the conversation, and behind it the messages that stay as they are.
-
-        Boundary and summary are one `write`: a boundary without its summary does not count (J3).
-        """
+        """Put a summary in the place of the conversation, and behind it the messages that stay as they are. Boundary
+        and summary are one `write`: a boundary without its summary does not count (J3)."""
         boundary = str(uuid.uuid4())
         fresh = self.transcript.dated(Message("user", summary.content, is_meta=True))
         preserved = {"anchorUuid": fresh.id, "uuids": [message.id for message in kept]}

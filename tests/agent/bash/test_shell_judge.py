@@ -10,6 +10,7 @@ import pytest
 
 from memdir.agent.bash.command_arguments import COMMANDS, HINTS
 from memdir.agent.bash.shell_judge import MAX_CHARS, MAX_COMMANDS, MAX_WORDS, judge
+from memdir.agent.bash.shell_paths import loose_pattern
 from memdir.agent.gate import Allow, Deny
 
 from .place import lines
@@ -136,3 +137,8 @@ def test_a_missing_parser_means_deny(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = judge("ls")
     assert isinstance(verdict, Deny)
     assert "parser" in verdict.reason
+
+
+def test_patterns_that_were_read_are_kept_within_a_limit() -> None:
+    """An agent may write any, in a process that runs all day."""
+    assert loose_pattern.cache_parameters()["maxsize"]
