@@ -169,13 +169,12 @@ class _Learning:
         while messages:
             before = self.session.state.extract_cursor
             files = await self.session.learn(messages)
-            if files is None:
-                return False
             if files:
                 queue.tell(self.attended.session, files)
-            if self.session.state.extract_cursor == before:
-                if files:  # and something else was lost
-                    return False
+            is_stuck = self.session.state.extract_cursor == before
+            if files is None or (files and is_stuck):  # beside what was written something was lost
+                return False
+            if is_stuck:
                 break
         await self.session.update_docs(messages, folder=self.attended.folder)
         asked = [place for place, message in placed if is_asked(message)]
@@ -220,10 +219,8 @@ def open_for_work(folder: str, agent: str) -> MemDir:
     """The memory with the model that works here: the configured one, else the host's own program where the user said
     so, else the built-in one. A key that happens to lie in the host's environment is nobody's choice."""
     program = host_program(open_memory(folder).settings, agent)
-    flags = {"recall.encoder": "words"}
-    if program:
-        flags |= {"model.provider": "command", "model.command": program}
-    return open_memory(folder, flags=flags, source="hook")
+    chosen = {"model.provider": "command", "model.command": program} if program else {}
+    return open_memory(folder, flags={"recall.encoder": "words", **chosen}, source="hook")
 
 
 def host_program(settings: Settings, agent: str) -> str:
