@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 SECONDS = 30.0  # that a client may take for sending one request
 MAX_CONNECTIONS = 64  # at once: each has a thread, and a client needs a few
-AWAY_SECONDS = 1.0  # within which a connection that was shut has left its place
+AWAY_SECONDS = 5.0  # within which a connection that was shut has left its place, on a busy machine too
 _HOST = re.compile(
     r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.IGNORECASE
 )  # a reader of URLs is more lenient
