@@ -350,11 +350,15 @@ def _root_in(path: str) -> str | None:
 
 def holds_memories(memory: str) -> bool:
     """Whether a memory directory has something to tell: an index alone has not."""
-    for _, folders, files in os.walk(memory):
-        if any(name.endswith(".md") and name != INDEX_NAME for name in files):
-            return True
+    return any(memory_files(memory))
+
+
+def memory_files(memory: str) -> Iterator[str]:
+    """The paths of the memories in a directory, below it."""
+    for folder, folders, files in os.walk(memory):
+        found = (name for name in files if name.endswith(".md") and name != INDEX_NAME)
+        yield from (os.path.relpath(os.path.join(folder, name), memory) for name in found)
         folders[:] = [name for name in folders if not name.startswith(".")]
-    return False
 
 
 def is_same_folder(one: str, other: str) -> bool:

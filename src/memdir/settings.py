@@ -338,12 +338,15 @@ def memory_root(environment: Environment, settings: Settings, layout: Layout) ->
 def root_in_place(environment: Environment, settings: Settings, layout: Layout) -> str:
     """The directory of an agent that is served in place (Q2); "" where none is, where it is another project's (S3), and
     where this project has memories in the home: nobody should miss those."""
-    root = _kept_at(environment.memory_homes.get(settings.memory_home, ""), layout)
-    if not root:
-        return ""
-    known = root_of_store(root)
-    is_anothers = known is not None and not is_same_folder(known, layout.project)
-    return "" if is_anothers or holds_memories(layout.default_memory) else nfc(root)
+    root = kept_with(environment, settings.memory_home, layout)
+    return "" if not root or holds_memories(layout.default_memory) else nfc(root)
+
+
+def kept_with(environment: Environment, agent: str, layout: Layout) -> str:
+    """Where an agent keeps its memories of a project; "" where it keeps none, or they are another project's (S3)."""
+    root = _kept_at(environment.memory_homes.get(agent, ""), layout)
+    known = root_of_store(root) if root else None
+    return "" if known is not None and not is_same_folder(known, layout.project) else root
 
 
 def own_memory(environment: Environment, layout: Layout, agent: str) -> str:

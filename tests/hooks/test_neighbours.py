@@ -139,6 +139,35 @@ def test_a_project_that_has_memories_here_keeps_them_and_the_rest_is_told(make_a
     assert "frozen" in (folder / "MEMORY.md").read_text()
 
 
+def test_a_project_that_has_memories_here_is_not_told_to_do_what_was_just_done(make_agent: MakeAgent) -> None:
+    """The agent has none of it yet: nothing is lost, and what to do is another thing than `serve`."""
+    agent = make_agent("codex")
+    memdir(agent, "remember", "Deploys are frozen until 2099-12-01")
+    memdir(agent, "attach", "claude", "--own-memory", "serve", "--yes")
+    status = json.loads(memdir(agent, "attach", "--status", "claude", "--json").stdout)["agents"][0]
+    assert "move the files of" in str(status["notes"]) and "--own-memory serve" not in str(status)
+
+
+@pytest.mark.parametrize("choice", ["keep", "off"])
+def test_what_was_served_and_is_no_more_stays_in_sight_in_every_project(
+    make_agent: MakeAgent, own: Keeper, tmp_path: Path, git: Callable[..., str], choice: str
+) -> None:
+    folder, agent = own("claude"), make_agent("codex")
+    memdir(agent, "attach", "claude", "--own-memory", "serve", "--yes")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git("init", "-q", cwd=elsewhere)
+    other = Agent("codex", agent.home, elsewhere, agent.command, environment=agent.environment)
+    done = memdir(other, "attach", "claude", "--own-memory", choice, "--yes")
+    assert f"1 memory stays in {folder}" in done.stderr and "those in" not in done.stderr
+    taking = f"memdir import {folder}"
+    assert taking in memdir(agent, "list").stderr and taking in memdir(agent, "doctor").stdout
+    assert taking not in memdir(other, "list").stderr + memdir(other, "doctor").stdout
+    assert memdir(agent, "import", str(folder)).returncode == 0
+    assert OWN in memdir(agent, "list").stdout
+    assert taking not in memdir(agent, "list").stderr + memdir(agent, "doctor").stdout, "it is here now"
+
+
 def test_one_directory_serves_all_and_the_other_memory_is_switched_off(make_agent: MakeAgent, own: Keeper) -> None:
     claude, qwen = own("claude"), own("qwen")
     agent = make_agent("codex")

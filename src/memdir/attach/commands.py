@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import glob
 import os
+import shlex
 import sys
 from collections.abc import Callable, Container, Sequence
 from importlib import import_module
@@ -25,6 +27,7 @@ from memdir.attach.status import is_anything_attached, look_at, report
 from memdir.disk.atomic import write_project_file
 from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.guard.held import any_guard
+from memdir.layout import memory_files
 from memdir.settings import own_memory, settings_files
 from memdir.text.words import counted
 
@@ -140,9 +143,12 @@ def _home_again(chosen: dict[str, OwnMemory], options: argparse.Namespace, conte
     """memdir's own home, where the memory of an agent was served that is not to be any more."""
     if not options.own_memory or chosen.get(context.memory.settings.memory_home, "serve") == "serve":
         return ""
-    context.note(
-        f"memories of projects are kept in memdir's home again; those in {context.memory.place.root} stay there"
-    )
+    context.note("memories of projects are kept in memdir's home again")
+    home = context.environment.memory_homes[context.memory.settings.memory_home]
+    for folder in sorted(glob.glob(os.path.join(glob.escape(home), "projects", "*", "memory"))):
+        if left := len(list(memory_files(folder))):
+            told = counted(left, "memory stays", "memories stay")
+            context.note(f"{told} in {folder}: in its project, `memdir import {shlex.quote(folder)}` copies them")
     return "memdir"
 
 

@@ -28,10 +28,11 @@ from memdir.disk.programs import find_program, output_of
 from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
 from memdir.guard.held import any_guard
-from memdir.layout import ATTENDED_NAME, Layout, holds_memories
+from memdir.layout import ATTENDED_NAME, Layout
 from memdir.memdir import MemDir
 from memdir.settings import own_memory
 from memdir.store.scan import iso_time
+from memdir.text.words import counted
 from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import said_at
 from memdir.transcript.session_list import all_sources
@@ -178,14 +179,20 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
     if not agent.own_memory:
         return
     one.own_memory = "off" if not own else "served" if memory.places.is_told_by(agent.name) else "beside"
-    if one.own_memory != "beside":
+    (folder, left), root = memory.places.left_with(agent.name), memory.place.root
+    if memory.settings.memory_home == agent.name and root == memory.layout.default_memory:
+        how = f"move the files of {root} there, then `memdir doctor --fix`" if folder else "those here are used"
+        told = f"memories of this project lie in {root}, so {folder or 'what it keeps'} is not served here"
+        (one.problems if left else one.notes).append(f"{told}: {how}")
         return
-    if memory.settings.memory_home == agent.name and holds_memories(own):
-        how = f"move the files of {memory.place.root} there, then `memdir doctor --fix`"
-        one.problems.append(f"this project has memories here and in {own}, and only these are served: {how}")
-        return
-    how = f"`memdir attach {agent.name} --own-memory serve` makes it this one, `--own-memory off` switches it off"
-    one.notes.append(f"it keeps a memory of its own beside this one: {how}")
+    how = [f"`memdir import {shlex.quote(folder)}` copies them here"] if left else []
+    if one.own_memory == "beside":
+        serve = f"`memdir attach {agent.name} --own-memory serve`"
+        how += [f"{serve} makes it this one, `--own-memory off` switches it off"]
+    if how:
+        told = "it keeps a memory of its own beside this one" if own else "it kept a memory of its own"
+        held = f", with {counted(left, 'memory', 'memories')} of this project in {folder}" if left else ""
+        one.notes.append(f"{told}{held}: {', '.join(how)}")
 
 
 def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:

@@ -130,9 +130,26 @@ class List:
             context.terminal.line(f"No memory has the type {options.type}.")
         else:
             context.terminal.line(f"Nothing is remembered in {clean(root)} yet.")
+        if "project" in scopes:
+            _tell_of_left(context, is_all=not found)
         if len(wanted) > len(shown):
             context.terminal.line(context.terminal.dim(f"… and {len(wanted) - len(shown)} older: memdir list --all"))
         return 0
+
+
+def _tell_of_left(context: Context, *, is_all: bool) -> None:
+    """Of memories that lie with an agent, where they were served once or are all that there is (Q2)."""
+    from shlex import quote
+
+    from memdir.layout import root_of_store
+    from memdir.text.words import counted
+
+    places = context.memory.places
+    for agent in places.environment.memory_homes:
+        folder, left = places.left_with(agent)
+        if left and (is_all or root_of_store(folder)):
+            told = counted(left, "memory of this project lies", "memories of this project lie")
+            context.note(f"{told} in {folder}: `memdir import {quote(folder)}` copies what is there")
 
 
 def _print_table(found: list[tuple[str, Header]], context: Context, by: TeamAuthors, *, with_scope: bool) -> None:
