@@ -289,10 +289,42 @@ def test_long_notes_leave_room_for_how_to_use_memory_and_are_no_measure_for_othe
     assert "Deploys are frozen" in context(make_agent(agent.host, session="another-1").start())
 
 
+def test_a_session_that_leaves_no_transcript_has_memory_all_the_same(
+    make_agent: MakeAgent, memdir: Callable[..., Ran]
+) -> None:
+    """`codex exec --ephemeral`."""
+    memdir("remember", RULE)
+    codex = make_agent("codex")
+    assert "never mock the database" in context(codex.hook("start", transcript_path=None, source="startup"))
+    asked = "How should I write the tests for the database?"
+    told = {"session_id": "another-1", "cwd": str(codex.project), "prompt": asked}
+    assert "never mock the database" in context(codex.hook("prompt", told=json.dumps(told)))
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_what_was_saved_is_told_where_somebody_sees_it(make_agent: MakeAgent, layout: Layout, host: str) -> None:
+    """X9: `claude -p` and `codex exec` drop what a hook says to the user."""
+    agent = make_agent(host)
+    agent.start()
+    agent.say("From now on we deploy on Mondays only.")
+    agent.stop()
+    wait_for((Path(layout.attached) / "saved").exists)
+    headless = make_agent(host, session="0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a03")
+    headless.environment = {**headless.environment, "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    if host == "codex":
+        path = Path(str(headless.fields("prompt")["transcript_path"]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"type":"session_meta","payload":{"originator":"codex_exec","source":"exec"}}\n')
+    assert message(headless.prompt("Please go on.")) == ""
+    assert "Memory saved" in message(make_agent(host).prompt("Please go on."))
+
+
 def test_what_no_person_says_is_left_alone(make_agent: MakeAgent, layout: Layout) -> None:
     """Codex' own memory agent, Qwen's second call without words, sub-agents, ids that lead elsewhere."""
     codex, qwen, claude = make_agent("codex"), make_agent("qwen"), make_agent("claude")
-    assert answer(codex.hook("start", transcript_path=None, source="startup")) == {}
+    own = Path(codex.environment["HOME"]) / ".codex" / "memories"
+    own.mkdir(parents=True)
+    assert answer(codex.hook("start", transcript_path=None, source="startup", cwd=str(own))) == {}
     assert answer(qwen.prompt("")) == {}
     assert answer(claude.hook("stop", agent_id="a1")) == {}
     for session in ("../../etc", "a/b", "", "memory", "x" * 300, 7, None):

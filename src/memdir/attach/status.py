@@ -181,9 +181,9 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
     one.own_memory = "off" if not own else "served" if memory.places.is_told_by(agent.name) else "beside"
     (folder, left), root = memory.places.left_with(agent.name), memory.place.root
     if memory.settings.memory_home == agent.name and root == memory.layout.default_memory:
-        how = f"move the files of {root} there, then `memdir doctor --fix`" if folder else "those here are used"
+        move = f"move the files of {root} there, then `memdir doctor --fix`" if folder else "those here are used"
         told = f"memories of this project lie in {root}, so {folder or 'what it keeps'} is not served here"
-        (one.problems if left else one.notes).append(f"{told}: {how}")
+        (one.problems if left else one.notes).append(f"{told}: {move}")
         return
     how = [f"`memdir import {shlex.quote(folder)}` copies them here"] if left else []
     if one.own_memory == "beside":

@@ -84,10 +84,11 @@ class HookCall:
 
     @property
     def is_ours(self) -> bool:
-        """Whether a person talks in this session. Codex' own memory agent has no transcript, a sub-agent has an id."""
+        """Whether a person talks in this session: in none of Codex' own memory agent, and a sub-agent has an id."""
         from memdir.layout import is_session_id
+        from memdir.transcript.attended import is_codex_at_work
 
-        if self.host == "codex" and not self.text("transcript_path"):
+        if self.host == "codex" and is_codex_at_work(self.text("transcript_path"), self.text("cwd")):
             return False
         return is_session_id(self.session) and not self.fields.get("agent_id")
 
@@ -391,8 +392,8 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
 
 
 def _saved(memory: MemDir, call: HookCall) -> str:
-    """What workers saved since somebody was told last and nobody took back (X9): one notes it, one that was killed has
-    left what it had taken up. Qwen shows its user what a hook says when a turn ends, and at no other time."""
+    """What workers saved since somebody was told last and nobody took back (X9), where somebody looks on. One that was
+    killed has left what it had taken up. Qwen shows what a hook says when a turn ends, and at no other time."""
     if call.event == "end" or (call.event == "stop") != (call.host == "qwen"):
         return ""
     is_taken = any("~" in name for name in _names_in_queue(memory))
@@ -400,7 +401,10 @@ def _saved(memory: MemDir, call: HookCall) -> str:
         return ""
     from memdir.hooks.work_queue import WorkQueue
     from memdir.text.printable import one_line
+    from memdir.transcript.attended import is_headless
 
+    if is_headless(memory.places.environment, call.host, call.text("transcript_path")):
+        return ""
     lines = []
     try:
         told, call.on_told = WorkQueue(memory.layout).told([memory.stores.of(one) for one in ("project", "user")])

@@ -148,3 +148,22 @@ def own_transcript(environment: Environment, host: str, path: str) -> str:
     except (KeyError, OSError, ValueError):
         return ""
     return real if path and is_own else ""
+
+
+def is_codex_at_work(transcript: str, folder: str) -> bool:
+    """Whether Codex' own memory agent calls: it leaves no transcript, and works in Codex' folder. A person's session
+    may leave none either (`codex exec --ephemeral`): it is answered, and nothing is learned from it."""
+    from memdir.settings import Environment
+
+    return not transcript and bool(own_transcript(Environment.read(), "codex", folder))
+
+
+def is_headless(environment: Environment, host: str, transcript: str) -> bool:
+    """Whether nobody sees what a hook says: in `claude -p` and `codex exec`. Other agents do not tell."""
+    if host != "codex":
+        return host == "claude" and environment.is_headless_claude
+    try:
+        with open(own_transcript(environment, host, transcript), "rb") as file:
+            return b'"source":"exec"' in file.read(2_000)
+    except OSError:
+        return not transcript  # `codex exec --ephemeral`

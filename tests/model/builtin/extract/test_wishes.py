@@ -96,10 +96,16 @@ def test_what_somebody_else_wants_is_a_fact_where_the_user_asks_to_remember_it()
         ("覚えておいて。議事録は体言止めで書いて。今日の分もそれで直して", "体言止め"),
         ("die Berichte gehen immer zuerst an Frau Brandt. merk dir das bitte", "Frau Brandt"),
         ("one thing to remember for all grading: give me a quote for each point you take off", "quote"),
+        ("We never deploy on Fridays, the ops team is off then. From now on keep that in mind. Say ok", "Fridays"),
     ],
 )
 def test_a_bare_wish_means_what_stands_beside_it(said: str, kept: str) -> None:
     assert kept in only(f"u: {said}\na: OK.").body
+
+
+def test_an_ok_behind_a_statement_makes_no_question_of_it() -> None:
+    draft = only("u: We use pnpm here, never npm: the lockfile is shared with the mobile team. ok?\na: OK.")
+    assert "pnpm" in draft.body and "ok" not in draft.body
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ MIN_WORDS = 2  # that are left to say what is wished
 MIN_UNSPACED = 4  # characters, where words are not set apart
 KINDS = ("remember-this", "from-now-on", "stop-doing")
 _GAP = r"[\s,;:!.…—–\-\"'“”¡¿，。：！、]*"
+_AGREED = re.compile(r"(?<=[.!…。！])\s*ok(?:ay|é)?\s*[?？]+\s*$", re.IGNORECASE)  # behind a statement it asks nothing
 _LIST = re.compile(r"[:：](?=\s*(1[.)]|[-–—*•])\s+\S)")
 _MARKS = {"1.": r"(?<=[.!?:：\n])\s*\d{1,2}\.\s+", "1)": r"[:：\s]\s*\d{1,2}\)\s+"}  # "am 2. Juni" is no point
 POINT = "• "  # begins each point of a list that is to be remembered
@@ -36,15 +37,15 @@ class Wish(NamedTuple):
 def _pattern(name: str) -> re.Pattern[str]:
     """How a wish is opened and said; said without what is wished; led to; tagged; and joined to what is wished."""
     kinds = "|".join(f"(?P<{kind.replace('-', '_')}>{_typed(kind)})" for kind in KINDS)
-    remember, this, ok = _typed("remember-this"), _typed("wish-this"), alternatives("ok")
-    asked, gap = f"{remember}|{_typed('from-now-on')}", r"(?:[\s,;!.…—–，。！、]|-\s)*"
+    remember, this, now, ok = *map(_typed, ("remember-this", "wish-this", "from-now-on")), alternatives("ok")
+    asked, gap = f"{remember}|{now}", r"(?:[\s,;!.…—–，。！、]|-\s)*"
     opening = rf"{_GAP}(?:(?:{_typed('wish-opens')}){_GAP}){{0,6}}"
     behind = rf"(?:(?:[^\W\d_]{{1,4}}\s+)?(?:{asked}){_GAP})?(?:(?:{this}){_GAP})?"
     that = rf"(?:(?:{_typed('polite')}){gap})?(?:[:：]{gap}|(?:{_typed('wish-that')})\s*)?"
     patterns = {
         "opening": opening,
         "wish": rf"{opening}(?:{kinds})",
-        "bare": rf"{opening}(?:{remember}){_GAP}(?:(?:{this}){_GAP}){{0,2}}(?:(?:{ok}){_GAP})?",
+        "bare": rf"{opening}(?:(?:{now}){_GAP})?(?:{remember}){_GAP}(?:(?:{this}){_GAP}){{0,2}}(?:(?:{ok}){_GAP})?",
         "lead": rf"{opening}(?:(?:{asked}){_GAP})?(?:{_typed('wish-leads')}){_GAP}{behind}",
         "tag": rf"(?:[,;.!…—–，、。-]\s*|\s)(?:{ok})\s*[?？]+\s*$",
         "joint": rf"^(?:\s*(?:{this})\s*[:：])?{gap}{that}",  # "remember | for later, please: | …"
@@ -74,7 +75,8 @@ def is_lead(text: str) -> bool:
 
 
 def pointed(text: str) -> str:
-    """The text with each point of a list that is to be remembered on a line of its own: "remember: 1. … 2. …"."""
+    """The text with each point of a list to be remembered on a line of its own, and without an "ok?" at its end."""
+    text = _AGREED.sub("", text)
     hidden = masked(text)
     for found in _LIST.finditer(hidden):
         head = re.split(r"[.!?…\n]\s*", text[: found.start()])[-1] + ":"
@@ -97,9 +99,8 @@ def wish_in(text: str) -> Wish | None:
         return None
     kind = str(found.lastgroup)
     start = found.start(kind)
-    if said.rstrip().endswith(("?", "？")) and not (
-        anywhere("asks").search(said[:start]) or _pattern("tag").search(said)
-    ):
+    is_polite = anywhere("asks").search(said[:start]) or _pattern("tag").search(said)
+    if said.rstrip().endswith(("?", "？")) and not is_polite:
         return None
     return Wish(kind.replace("_", "-"), start, found.end())
 
