@@ -205,6 +205,12 @@ def test_the_status_tells_what_is_there_and_what_is_wrong(run: Run, user_home: P
     config = user_home / ".codex/config.toml"
     config.write_text(config.read_text() + "".join(f'\n{name}\ntrusted_hash = "x"\n' for name in trust))
     assert state()["codex"]["state"] == "attached"
+    hook = {"hooks": [{**json.loads(hooks.read_text())["hooks"]["SessionStart"][0]["hooks"][0]}]}
+    hook["hooks"][0]["command"] = hook["hooks"][0]["command"].replace("SessionStart", "PreToolUse")
+    told = json.loads(hooks.read_text())
+    hooks.write_text(json.dumps({**told, "hooks": {**told["hooks"], "PreToolUse": [hook]}}))
+    (problem,) = state()["codex"]["problems"]
+    assert "does not trust the hooks for PreToolUse" in problem and "guards do not hold" in problem
     claude = user_home / ".claude/settings.json"
     text = json.loads(claude.read_text())
     del text["hooks"]["Stop"]

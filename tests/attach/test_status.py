@@ -123,6 +123,19 @@ def session(user_home: Path, project: Path, name: str, moment: float) -> Path:
     return transcript
 
 
+def test_a_session_that_began_while_memory_was_off_is_no_sign(
+    run: Run, told: Told, user_home: Path, project: Path
+) -> None:
+    run("attach", "claude", "--yes")
+    moment = time.time() + 60
+    session(user_home, project, "0a1b2c3d-0000-4000-8000-000000000001", moment)
+    run("attach", "--not-here")
+    run("config", "set", "memoryEnabled", "--unset", "--layer", "local")
+    (local,) = Path(os.environ["MEMDIR_HOME"]).glob("projects/*/settings*.json")
+    os.utime(local, (moment + 60, moment + 60))
+    assert status_of(told, "claude")["problems"] == []
+
+
 def test_hooks_that_are_there_and_never_called_are_told(
     run: Run, told: Told, user_home: Path, project: Path, memdir_command: str
 ) -> None:

@@ -458,6 +458,8 @@ def test_sessions_of_other_agents_are_listed_shown_and_exported(
     listed = answer(memdir("sessions", "--agent", "all", "--json"))["sessions"]
     agents = {"claude-code", "codex", "gemini", "qwen", "opencode"}
     assert {one["agent"] for one in listed} == agents
+    assert f"{len(listed)} of other agents: memdir sessions --agent all" in memdir("sessions").out
+    assert memdir("sessions", "--agent", "claude").out == memdir("sessions", "--agent", "claude-code").out != ""
     told = {one["agent"]: one["title"] for one in listed if one["messages"]}
     assert all(told[agent].startswith("Never mock the database") for agent in ("gemini", "qwen", "opencode")), told
     found = answer(memdir("search", "--sessions", "mock the database", "--json"))["matches"]

@@ -356,6 +356,12 @@ def test_what_is_imported_leaves_its_guards_behind(rule: str, memdir: Memdir, tm
     assert "1 already there" in memdir("import", str(folder)).out
 
 
+def test_a_guard_is_taken_as_its_file_has_it_and_an_open_bracket_is_named(rule: str, memdir: Memdir) -> None:
+    done = memdir("guard", "add", "force push", f"guard: {GUARD}", "--json")
+    assert json.loads(done.out)["guard"] == GUARD
+    assert "the bracket is not closed" in memdir("guard", "add", "force push", GUARD[:-1]).err
+
+
 def test_the_commands_set_show_try_and_remove_a_guard(rule: str, memdir: Memdir) -> None:
     assert "There is no guard" in memdir("guard").out
     done = memdir("guard", "add", "force push", GUARD, "--json")

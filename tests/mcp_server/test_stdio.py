@@ -309,6 +309,15 @@ def test_with_memory_off_or_broken_settings_the_server_still_speaks(memdir_comma
     assert [file.name for file in home.iterdir()] == ["settings.json"]
 
 
+def test_where_memory_is_off_nothing_is_offered(memdir_command: str, project: Path) -> None:
+    """S5: a model is not told to recall where nothing is kept."""
+    calls = [request(1, "initialize"), request(2, "tools/list"), request(3, "prompts/list")]
+    assert spoken(memdir_command, project, calls)[1]["result"]["tools"]
+    subprocess.run([memdir_command, "attach", "--not-here"], cwd=project, check=True, capture_output=True)
+    first, tools, prompts = (one["result"] for one in spoken(memdir_command, project, calls))
+    assert (first["instructions"], tools["tools"], prompts["prompts"]) == ("", [], [])
+
+
 async def test_memory_that_is_turned_off_is_off_with_the_next_call(memdir_command: str, project: Path) -> None:
     settings = Path(os.environ["MEMDIR_HOME"], "settings.json")
     async with client(memdir_command, project) as server:

@@ -30,7 +30,7 @@ from memdir.errors import BadMemoryFile
 from memdir.guard.held import any_guard
 from memdir.layout import ATTENDED_NAME, Layout
 from memdir.memdir import MemDir
-from memdir.settings import own_memory
+from memdir.settings import own_memory, settings_files
 from memdir.store.scan import iso_time
 from memdir.text.words import counted
 from memdir.transcript.attended import Attended, attended_times
@@ -196,15 +196,15 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
 
 
 def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:
-    """Sessions that began since the agent was attached, and none of its hooks was called since."""
+    """Sessions that began since the agent was attached, memdir installed and memory switched on here, and none of its
+    hooks was called since."""
     sources = {name.removesuffix("-code"): source for name, source in all_sources(memory.places.environment).items()}
     source = sources.get(agent.name)
     if one.problems or source is None or not one.events or not memory.settings.enabled:
         return
-    try:
-        since = os.stat(memory.layout.attach_record).st_mtime
-    except OSError:
-        return
+    files = settings_files(memory.places.environment, memory.layout)
+    told = (memory.layout.attach_record, one.server, *files.values())
+    since = max((os.stat(path).st_mtime for path in told if os.path.exists(path)), default=float("inf"))
     for ref in islice(source.sessions(memory.layout.work_tree), LOOKED_AT):
         first = next(iter(source.messages(ref)), None)
         begun = said_at(first) if first else None
@@ -290,10 +290,13 @@ def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> N
     features = parsed_toml(text, agent.servers_file).get("features")
     if isinstance(features, dict) and features.get("hooks") is False:
         found.problems.append(f"hooks are switched off in {agent.servers_file}: take `hooks = false` out of [features]")
-    elif not all(is_trusted(agent, text, event, at) for event, at in places.items()):
-        found.problems.append(
-            "Codex does not trust the hooks yet, so it skips them: start `codex` and trust them in /hooks"
-        )
+        return
+    new = [event for event, at in places.items() if not is_trusted(agent, text, event, at)]
+    if new:
+        which = "the hooks" if len(new) == len(places) else f"the hooks for {', '.join(new)}"
+        guards = ", and guards do not hold there" if "PreToolUse" in new else ""
+        told = f"Codex does not trust {which} yet, so it skips them{guards}"
+        found.problems.append(f"{told}: start `codex` and trust them in /hooks")
 
 
 def _look_at_plugin(agent: Agent, found: Attachment) -> list[str]:

@@ -27,7 +27,13 @@ def short_id(session: str) -> str:
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
     text = f"whose sessions: {', '.join(AGENTS)} or all (default: memdir)"
-    parser.add_argument("--agent", choices=(*AGENTS, "all"), default="memdir", metavar="AGENT", help=text)
+    known = (*AGENTS, "all")
+    parser.add_argument("--agent", type=_agent, choices=known, default="memdir", metavar="AGENT", help=text)
+
+
+def _agent(name: str) -> str:
+    """By the name that `memdir attach` has for it, too."""
+    return "claude-code" if name == "claude" else name
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +88,9 @@ class ListSessions:
         if options.json:
             return context.print_json({"total": len(found), "sessions": [_plain_summary(one) for one in shown]})
         if not found:
-            context.terminal.line("There is no session of this project yet.")
+            others = 0 if options.agent == "all" else len(sessions(context, "all"))
+            more = f"; {others} of other agents: memdir sessions --agent all" if others else ""
+            context.terminal.line(f"There is no session of this project yet{more}.")
             return 0
         _print_sessions(shown, context, with_agent=options.agent == "all")
         if len(found) > len(shown):

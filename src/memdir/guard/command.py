@@ -41,7 +41,7 @@ class GuardAdd:
         _add_scope(parser)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
-        text = " ".join(options.words)
+        text = " ".join(options.words).strip().removeprefix(f"{GUARD_FIELD}:")  # as a file has it
         guard = parse_guard(text)
         if "(" in text and not guard.pattern:
             raise UsageError("the pattern is empty", remedy=f"For every call of the tool: {guard}, without brackets")

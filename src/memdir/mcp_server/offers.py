@@ -37,8 +37,6 @@ _SCOPES = ("project", "user")
 class MemoryOffers:
     """Opens the memory with the first call that needs it: a client waits for the answer to `initialize`."""
 
-    instructions = INSTRUCTIONS
-
     def __init__(self, open_memory: Callable[[], MemDir]) -> None:
         self._open = open_memory
         self._opened: MemDir | None = None
@@ -54,6 +52,19 @@ class MemoryOffers:
         }
 
     @property
+    def instructions(self) -> str:
+        return INSTRUCTIONS if self._is_on else ""
+
+    @property
+    def _is_on(self) -> bool:
+        """Whether memory is on here: where it is off, nothing is offered. Settings that cannot be read are told to who
+        calls a tool."""
+        try:
+            return self._opened_now().settings.enabled
+        except MemdirError:
+            return True
+
+    @property
     def _memory(self) -> MemDir:
         return self._opened or self._opened_now()
 
@@ -67,19 +78,22 @@ class MemoryOffers:
     # Tools
 
     def listed(self, what: str) -> Result:
-        """The tools, the prompts, or the resourceTemplates: what is always the same."""
+        """The tools, the prompts, or the resourceTemplates: always the same, and none where memory is off."""
+        return {what: self._shipped(what) if self._is_on else []}
+
+    def _shipped(self, what: str) -> list[Result]:
         if not self._listed:
             import json
 
             from memdir.disk.shipped import shipped_text
 
             self._listed = json.loads(shipped_text("mcp_server/offers.json"))
-        return {what: self._listed[what]}
+        return self._listed[what]
 
     def call(self, name: str, arguments: Arguments) -> Result:
         """What a tool answers. What it refuses is told to the model, which can do better; only a tool that does not
         exist is the client's fault."""
-        schema = next((tool["inputSchema"] for tool in self.listed("tools")["tools"] if tool["name"] == name), None)
+        schema = next((tool["inputSchema"] for tool in self._shipped("tools") if tool["name"] == name), None)
         if schema is None:
             raise RpcError(INVALID_PARAMS, f"there is no tool {name[:100]!r}")
         fault = _fault(schema, arguments)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     class Offers(Protocol):
         """What a server has to offer."""
 
-        instructions: str
+        @property
+        def instructions(self) -> str: ...
 
         def listed(self, what: str) -> Result: ...
 

@@ -33,7 +33,7 @@ def serve(open_memory: Callable[[], MemDir] | None = None) -> int:
 
 
 def _of_this_folder() -> MemDir:
-    """Loaded when it is needed: the answer to `initialize` does without."""
+    """Loaded when it is needed: a message that is none needs no memory."""
     from memdir.memdir import MODEL_CALLS, open_memory
 
     return open_memory(source=MODEL_CALLS)
