@@ -10,16 +10,8 @@ import os
 
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError, LockBusy, MemdirError, UsageError
-from memdir.layout import Layout, Place, is_same_folder, memory_files
-from memdir.settings import (
-    is_of_other_agent,
-    kept_with,
-    load_settings,
-    memory_root,
-    own_memory,
-    root_in_place,
-    settings_stamp,
-)
+from memdir.layout import Layout, Place, is_same_folder
+from memdir.settings import is_of_other_agent, load_settings, memory_root, own_memory, root_in_place, settings_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,13 +136,6 @@ class Places:
         """Whether an agent shows its model the index of this very directory by itself: once is enough (Q2)."""
         own = own_memory(self.environment, self.layout, agent)
         return bool(own) and is_same_folder(own, self.place.root)
-
-    def left_with(self, agent: str) -> tuple[str, int]:
-        """Where an agent keeps memories of this project, and how many of them are not among those here."""
-        folder, root = kept_with(self.environment, agent, self.layout), self.place.root
-        if not folder or is_same_folder(folder, root):
-            return folder, 0
-        return folder, sum(not os.path.exists(os.path.join(root, name)) for name in memory_files(folder))
 
     @property
     def has_team(self) -> bool:

@@ -12,7 +12,7 @@ import sys
 from memdir.disk.plain_file import read_plain, reason_of
 from memdir.disk.shipped import shipped_lines
 from memdir.errors import SettingsError, UsageError
-from memdir.layout import MAX_SLUG, Layout, holds_memories, is_same_folder, nfc, root_of_store, slug_of
+from memdir.layout import MAX_SLUG, Layout, holds_memories, is_same_folder, memory_files, nfc, root_of_store, slug_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -348,6 +348,14 @@ def kept_with(environment: Environment, agent: str, layout: Layout) -> str:
     root = _kept_at(environment.memory_homes.get(agent, ""), layout)
     known = root_of_store(root) if root else None
     return "" if known is not None and not is_same_folder(known, layout.project) else root
+
+
+def left_with(environment: Environment, agent: str, layout: Layout, root: str) -> tuple[str, int]:
+    """Where an agent keeps memories of this project, and how many of them are not among those in `root`."""
+    folder = kept_with(environment, agent, layout)
+    is_here = not folder or is_same_folder(folder, root)
+    names = () if is_here else memory_files(folder)
+    return folder, sum(not os.path.exists(os.path.join(root, name)) for name in names)
 
 
 def own_memory(environment: Environment, layout: Layout, agent: str) -> str:

@@ -30,7 +30,7 @@ from memdir.errors import BadMemoryFile
 from memdir.guard.held import any_guard
 from memdir.layout import ATTENDED_NAME, Layout
 from memdir.memdir import MemDir
-from memdir.settings import own_memory, settings_files
+from memdir.settings import left_with, own_memory, settings_files
 from memdir.store.scan import iso_time
 from memdir.text.words import counted
 from memdir.transcript.attended import Attended, attended_times
@@ -175,11 +175,12 @@ def _compare_version(agent: Agent, one: Attachment) -> None:
 
 def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
     """Two memories that compete (Q2)."""
-    own = own_memory(memory.places.environment, memory.layout, agent.name)
+    environment, root = memory.places.environment, memory.place.root
+    own = own_memory(environment, memory.layout, agent.name)
     if not agent.own_memory:
         return
     one.own_memory = "off" if not own else "served" if memory.places.is_told_by(agent.name) else "beside"
-    (folder, left), root = memory.places.left_with(agent.name), memory.place.root
+    folder, left = left_with(environment, agent.name, memory.layout, root)
     if memory.settings.memory_home == agent.name and root == memory.layout.default_memory:
         move = f"move the files of {root} there, then `memdir doctor --fix`" if folder else "those here are used"
         told = f"memories of this project lie in {root}, so {folder or 'what it keeps'} is not served here"

@@ -142,11 +142,12 @@ def _tell_of_left(context: Context, *, is_all: bool) -> None:
     from shlex import quote
 
     from memdir.layout import root_of_store
+    from memdir.settings import left_with
     from memdir.text.words import counted
 
     places = context.memory.places
     for agent in places.environment.memory_homes:
-        folder, left = places.left_with(agent)
+        folder, left = left_with(places.environment, agent, places.layout, places.place.root)
         if left and (is_all or root_of_store(folder)):
             told = counted(left, "memory of this project lies", "memories of this project lie")
             context.note(f"{told} in {folder}: `memdir import {quote(folder)}` copies what is there")

@@ -52,9 +52,8 @@ def parse_guard(text: str) -> Guard:
     tool, bracket, pattern = told.partition("(")
     pattern = " ".join(pattern.strip().removesuffix(")").split())
     tool = tool.strip()
-    is_open = bool(bracket) and not told.endswith(")")
-    if not tool or not all(c.isalnum() or c in "_-.:*" for c in tool) or is_open:
-        why = ": the bracket is not closed" if is_open else ""
+    why = ": the bracket is not closed" if bracket and not told.endswith(")") else ""
+    if not tool or not all(c.isalnum() or c in "_-.:*" for c in tool) or why:
         raise BadMemoryFile(f"{_cut(text)!r} is no guard{why}", remedy=FORM)
     if len(pattern) > MAX_PATTERN or len(pattern.split()) > MAX_WORDS:
         told = f"the pattern of a guard has at most {MAX_WORDS} words and {MAX_PATTERN} characters"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import read_if_plain, read_plain
+from memdir.disk.plain_file import read_beginning, read_if_plain, read_plain
 from memdir.layout import ATTENDED_NAME, is_session_id
 
 TYPE_CHECKING = False
@@ -151,8 +151,7 @@ def own_transcript(environment: Environment, host: str, path: str) -> str:
 
 
 def is_codex_at_work(transcript: str, folder: str) -> bool:
-    """Whether Codex' own memory agent calls: it leaves no transcript, and works in Codex' folder. A person's session
-    may leave none either (`codex exec --ephemeral`): it is answered, and nothing is learned from it."""
+    """Whether Codex' own memory agent calls. `codex exec --ephemeral` leaves no transcript either, elsewhere."""
     from memdir.settings import Environment
 
     return not transcript and bool(own_transcript(Environment.read(), "codex", folder))
@@ -163,7 +162,7 @@ def is_headless(environment: Environment, host: str, transcript: str) -> bool:
     if host != "codex":
         return host == "claude" and environment.is_headless_claude
     try:
-        with open(own_transcript(environment, host, transcript), "rb") as file:
-            return b'"source":"exec"' in file.read(2_000)
+        head = read_beginning(own_transcript(environment, host, transcript), max_bytes=2_000)
+        return b'"source":"exec"' in head
     except OSError:
         return not transcript  # `codex exec --ephemeral`

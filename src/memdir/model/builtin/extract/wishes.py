@@ -76,8 +76,7 @@ def is_lead(text: str) -> bool:
 
 def pointed(text: str) -> str:
     """The text with each point of a list to be remembered on a line of its own, and without an "ok?" at its end."""
-    text = _AGREED.sub("", text)
-    hidden = masked(text)
+    hidden = masked(text := _AGREED.sub("", text))
     for found in _LIST.finditer(hidden):
         head = re.split(r"[.!?…\n]\s*", text[: found.start()])[-1] + ":"
         mark = re.compile(_MARKS.get(found[1], rf"\s{re.escape(found[1])}\s+"))
