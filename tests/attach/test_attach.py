@@ -219,6 +219,18 @@ def test_the_status_tells_what_is_there_and_what_is_wrong(run: Run, user_home: P
     assert "no hook for Stop" in problems and "switched off" in problems
 
 
+def test_detaching_leaves_no_trace_whichever_memory_was_attached(run: Run, user_home: Path, tmp_path: Path) -> None:
+    home = Path(os.environ["MEMDIR_HOME"])
+    for path in (user_home / ".claude/settings.json", user_home / ".codex/config.toml", user_home / ".claude.json"):
+        path.unlink()
+    assert "Attached claude, codex: 4 files changed" in run("attach", "claude", "codex", "--yes").stdout
+    run("--home", str(tmp_path / "another"), "detach", "--yes")
+    assert not [path for path in user_home.rglob("*") if path.is_file() and path.read_text().strip() in ("", "{}")]
+    run("attach", "claude", "codex", "--yes")
+    run("detach", "--yes")
+    assert not list(user_home.glob(".claude*/*")) and not (home / "attached.json").exists()
+
+
 def test_off_for_one_project(run: Run, project: Path) -> None:
     before = snapshot(project)
     assert '+  "memoryEnabled": false' in run("attach", "--not-here", "--dry-run").stdout

@@ -245,8 +245,7 @@ def _carry_out(
 
 
 def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
-    changes = plan.changes
-    refused = 1 if plan.refused else 0
+    changes, refused = plan.changes, int(bool(plan.refused))
     if not options.json:
         for edit in changes + [edit for edit in plan.only_shown if options.dry_run and edit.is_change]:
             _show(edit, context)
@@ -262,8 +261,9 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
     if not changes and not plan.refused:
         context.terminal.line("Nothing is attached." if is_detaching else "Everything is attached already.")
     elif is_written:
+        names = ", ".join(dict.fromkeys(edit.agent for edit in changes if edit.agent)) or "as before"
         verb = "Detached" if is_detaching else "Attached"
-        context.terminal.line(f"{verb}: {counted(len(changes), 'file')} changed.")
+        context.terminal.line(f"{verb} {names}: {counted(len(changes), 'file')} changed.")
     elif changes and not options.dry_run:
         context.terminal.line("Nothing was changed.")
         return 1  # who said no has nothing attached, and nothing learned

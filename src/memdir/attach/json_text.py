@@ -288,7 +288,7 @@ class JsonText:
         """Not to be written into: what says two things by one name."""
         if self.twice:
             told = f"{self.name}: {self.twice}, and programs differ in which they take"
-            raise BadMemoryFile(told, remedy="Make one of the two, then try again")
+            raise BadMemoryFile(told, remedy="Delete one of the two there, then try again")
 
     def _appended(self, parent: JsonNode, label: str, value: object) -> str:
         self.require_once()

@@ -97,9 +97,11 @@ def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
 
     plan = _planned(agents, change)
     for edit in plan.edits:
-        known = record.before(edit.path, edit.before)
+        known, former = record.before(edit.path, edit.before), record.text_before(edit.path)
         if known is not None:
             [edit.after] = known
+        elif edit.is_change and (edit.after or "").strip() in ("", "{}") and former and not former.text.strip():
+            edit.after = None  # nothing but ours stood there, attached for another memory or rewritten since
     return plan
 
 
@@ -392,7 +394,10 @@ class AttachRecord:
 
     def _save(self) -> None:
         record = {"files": self._files, "own_memories": self.own_memories, "made": self._made}
-        keep_bytes(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
+        if any(record.values()):
+            keep_bytes(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
+        else:
+            delete_file(self._path)
 
 
 def _require_as_planned(edit: FileEdit) -> None:
