@@ -353,8 +353,7 @@ def kept_with(environment: Environment, agent: str, layout: Layout) -> str:
 def left_with(environment: Environment, agent: str, layout: Layout, root: str) -> tuple[str, int]:
     """Where an agent keeps memories of this project, and how many of them are not among those in `root`."""
     folder = kept_with(environment, agent, layout)
-    is_here = not folder or is_same_folder(folder, root)
-    names = () if is_here else memory_files(folder)
+    names = memory_files(folder) if folder and not is_same_folder(folder, root) else ()
     return folder, sum(not os.path.exists(os.path.join(root, name)) for name in names)
 
 

@@ -297,6 +297,8 @@ def test_what_makes_attaching_useless_is_told_at_once(run: Run, user_home: Path)
     told = run("attach", "--yes").stderr
     assert "Gemini CLI: it has the plugin as well, so everything comes twice" in told
     assert "Qwen Code: hooks are switched off" in told and "Claude Code" not in told
+    told = run("detach", "--yes").stderr
+    assert "Gemini CLI has the plugin: memory goes on" in told and "Claude Code" not in told
 
 
 def test_what_read_only_settings_need_is_shown(run: Run, user_home: Path) -> None:

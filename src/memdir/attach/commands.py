@@ -112,6 +112,8 @@ class Detach:
         known = all_agents(context.environment)
         agents = _chosen(options.agents, known)
         _, code = _carry_out(lambda: plan_detach(agents, _record(context)), options, context, is_detaching=True)
+        for agent in (one for one in agents if look_at(one, is_installed=False).has_plugin and not options.json):
+            context.note(f"{agent.title} has the plugin: memory goes on through it until you remove it there")
         if not options.dry_run and not is_anything_attached(known.values()):
             daemon: Any = import_module("memdir.hooks.daemon_command")  # surfaces do not import each other
             daemon.stop(daemon.DaemonPlace.of(context.memory))  # nobody is left to ask it

@@ -188,8 +188,7 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
         return
     how = [f"`memdir import {shlex.quote(folder)}` copies them here"] if left else []
     if one.own_memory == "beside":
-        serve = f"`memdir attach {agent.name} --own-memory serve`"
-        how += [f"{serve} makes it this one, `--own-memory off` switches it off"]
+        how += [f"`memdir attach {agent.name} --own-memory serve` makes it this one, `--own-memory off` ends it"]
     if how:
         told = "it keeps a memory of its own beside this one" if own else "it kept a memory of its own"
         held = f", with {counted(left, 'memory', 'memories')} of this project in {folder}" if left else ""

@@ -20,7 +20,7 @@ from memdir.text.naming import describe, file_stem, first_words, free_key, title
 from memdir.text.words import split_words
 
 CLOSE = 0.75  # of the letters of a word and a mistyped one
-LISTING = "`memdir list --scope all`, or `memory.list()`, shows what there is"
+LISTING = "`memdir list --scope all` shows what there is (in Python: `memory.list()`)"
 MAX_GIVEN = {"name": 200, "description": 400}  # characters: all that a list shows of them
 
 
