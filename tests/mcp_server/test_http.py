@@ -253,7 +253,7 @@ def test_connections_have_a_limit_and_who_shows_no_token_makes_room(served: Serv
             return open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
 
         still = [connect() for _ in range(MAX_CONNECTIONS)]
-        still[0].sendall(b"POST /mcp HTTP/1.1\r\n")
+        still[1].sendall(b"POST /mcp HTTP/1.1\r\n")
         assert served.send()[0] == 200
         assert still[0].recv(100) == b""
         known = []
