@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -184,11 +186,18 @@ async def test_the_built_in_model_has_no_opinion_on_recall_and_nothing_is_refuse
 
 
 async def test_what_recall_finds_too_late_joins_at_the_next_call_once(project: Path) -> None:
-    memory = open_memory(project, flags=WORDS)
+    may_end = threading.Event()
+
+    def clock() -> float:  # that recall asks, in a thread of its own
+        assert threading.current_thread() is threading.main_thread() or may_end.wait(20)
+        return time.time()
+
+    memory = open_memory(project, flags=WORDS, clock=clock)
     memory.add("The staging database listens on port 5433.")
     async with memory.session("a") as session:
         assert await session.recall(PORT) == [], "by default nothing is waited for"
         assert session._late is not None
+        may_end.set()
         await session._late.wait(20)
         (late,) = await session.recall("good morning")
         assert isinstance(late, Message) and late.is_meta
