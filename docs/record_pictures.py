@@ -76,7 +76,8 @@ async def learned(project: Path, shown: Shown) -> None:
 
 
 async def recalled(project: Path, shown: Shown) -> None:
-    async with ChatHost(open_memory(project), listen=shown.heard) as host:
+    memory = open_memory(project, flags={"recall.encoder": "words"})  # there at once, however busy the machine is
+    async with ChatHost(memory, listen=shown.heard) as host:
         asked = "Draft the release notes for the new version."
         shown.person(asked)
         await host.say(asked)
