@@ -70,14 +70,11 @@ class Models:
         from memdir.model.budget import BudgetedModel, under_budget
 
         places, model, budget = self._places, self.for_chat(), self.budget()
-
-        def counted(inner: Model) -> BudgetedModel:
-            made = BudgetedModel(inner, budget, job, places.layout.slug, self._sink, at_cap)
-            if job != "compact":  # a conversation cannot go on without that, memory or not
-                made.is_on = lambda: places.is_on
-            return made
-
-        return under_budget(model, counted)
+        told = (budget, job, places.layout.slug, self._sink, at_cap)
+        # A conversation cannot go on without being compacted, memory or not.
+        return under_budget(
+            model, lambda inner: BudgetedModel(inner, *told, is_on=lambda: job == "compact" or places.is_on)
+        )
 
     def for_recall(self) -> Model:
         """The one that chooses what is recalled. ModelError where only the built-in one could."""

@@ -384,13 +384,16 @@ def _kept_at(home: str, layout: Layout) -> str:
 
 
 def _said(text: bytes, name: bytes) -> bytes:
-    """What stands behind a name in JSON with comments, where that is there more than once behind the last."""
-    found, at = b"", 0
-    while signs := [(place, sign) for sign in (b'"', b"//", b"/*") if (place := text.find(sign, at)) >= 0]:
-        start, sign = min(signs)
+    """What stands behind a name in JSON with comments, the last time that it is there; a text is gone through once."""
+    if name not in text:
+        return b""
+    found, at, signs = b"", 0, dict.fromkeys((b'"', b"//", b"/*"), -1)
+    while at < len(text):
+        signs = {sign: place if place >= at else text.find(sign, at) % (len(text) + 1) for sign, place in signs.items()}
+        start, sign = min((place, sign) for sign, place in signs.items())
         end = {b'"': b'"', b"//": b"\n", b"/*": b"*/"}[sign]
         at = text.find(end, start + len(sign))
-        while sign == end and at > 0 and (at - len(text[:at].rstrip(b"\\"))) % 2:
+        while sign == end and at > 0 and (at - start - len(text[start:at].rstrip(b"\\"))) % 2:
             at = text.find(end, at + 1)  # an escaped one
         if at < 0:
             break

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memdir.layout import Layout, slug_of
+from memdir.settings import Environment, own_memory
 from tests.hooks.agents import Agent, context, wait_for
 from tests.hooks.conftest import MakeAgent
 
@@ -109,6 +111,18 @@ def test_its_own_switch_counts_and_no_comment(make_agent: MakeAgent, own: Keeper
     memdir(agent, "attach", "qwen", "--own-memory", "serve", "--yes")
     (folder.parents[2] / "settings.json").write_text(f"{{\n  {said}\n}}\n")
     assert (OWN in context(agent.start())) != is_told
+
+
+def test_large_settings_of_an_agent_keep_no_hook_waiting(
+    tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    environment, path = Environment.read(), tmp_path / "settings.json"
+    many = {f"key {number}": f'a "value" {number}' for number in range(20_000)}
+    path.write_text(json.dumps({**many, "autoMemoryEnabled": False}))
+    begun = time.process_time()
+    assert own_memory(environment, layout, "claude") == ""
+    assert time.process_time() - begun < 5, "of its size, and not of the square of that"
 
 
 def test_an_agent_that_was_pointed_at_our_directory_is_told_by_itself(make_agent: MakeAgent, layout: Layout) -> None:
