@@ -199,7 +199,8 @@ def test_whoever_writes_to_the_remote_by_hand_gets_no_word_out_of_the_quotation(
             told = json.loads(path.read_text())
             for one in told["memories"].values():
                 one["by"] = name
-            path.write_text(json.dumps(told))
+            path.unlink()
+            path.with_name(f"{told['id']}.json").write_text(json.dumps(told))
     else:
         by_hand(place.where, tmp_path / "work", key, eve.read(key), name)
     assert memdir("join", place.where, "--kind", kind, "--as", "Ann").code == 0

@@ -27,7 +27,8 @@ def folder(tmp_path: Path) -> Path:
 
 def list_of(folder: Path, member: Member) -> Path:
     assert isinstance(member.remote, FolderRemote)
-    return folder / "members" / f"{member.remote._member}.json"
+    (found,) = (folder / "members").glob(f"{member.remote._member}.*.json")
+    return found
 
 
 def text_of(folder: Path, member: Member, key: str) -> Path:
@@ -36,13 +37,16 @@ def text_of(folder: Path, member: Member, key: str) -> Path:
 
 def at_once(folder: Path, first: Member, second: Member) -> None:
     """Both send what they changed, and neither sees the other's list before: as where a program copies the folder."""
-    listed = list_of(folder, first)
-    before = listed.read_bytes()
+    older = list_of(folder, first)
+    before = older.read_bytes()
     assert first.sync().sent
-    after = listed.read_bytes()
-    listed.write_bytes(before)
+    newer = list_of(folder, first)
+    after = newer.read_bytes()
+    newer.unlink()
+    older.write_bytes(before)
     assert second.sync().sent
-    listed.write_bytes(after)
+    older.unlink()
+    newer.write_bytes(after)
 
 
 def of_size(word: str, size: int) -> str:
@@ -163,7 +167,7 @@ def test_a_list_that_comes_before_its_text_makes_nobody_send_an_older_one(team: 
     assert sorted(files) == ["a.md", "b.md"] and "Ann's words" in files["a.md"]
 
 
-@pytest.mark.parametrize("what", ["half", "empty", "absent", "older"])
+@pytest.mark.parametrize("what", ["half", "empty", "absent", "older", "both"])
 def test_a_list_that_is_damaged_takes_nobody_back(team: Team, folder: Path, what: str) -> None:
     """Neither one's own, which is written anew, nor another's, which counts as it was."""
     ann, bob, cleo = team("ann", "bob", "cleo")
@@ -171,23 +175,28 @@ def test_a_list_that_is_damaged_takes_nobody_back(team: Team, folder: Path, what
     edit(bob, "a.md", "First line", "Bob's words")
     edit(bob, "b.md", "First line", "Bob's words")
     in_step(ann, bob, cleo)
-    path = list_of(folder, ann)
-    older = path.read_bytes()
+    old = list_of(folder, ann)
+    older = old.read_bytes()
     edit(ann, "a.md", "Bob's words", "Ann's later words")
     in_step(ann, bob, cleo)
     forget(ann, "b.md")
     in_step(ann, bob, cleo)
+    path = list_of(folder, ann)
     whole = path.read_bytes()
-    if what == "absent":
-        path.unlink()
+    if what in ("half", "empty"):
+        path.write_bytes({"half": whole[:200], "empty": b""}[what])
     else:
-        path.write_bytes({"half": whole[:200], "empty": b"", "older": older}[what])
+        path.unlink()
+    if what in ("older", "both"):
+        old.write_bytes(older)
+    if what == "both":  # as a program copies it, or a machine was killed: the newer one counts
+        path.write_bytes(whole)
     for one in (bob, cleo):
         report = one.sync()
         assert (report.deleted, report.sent_deletions, report.conflicts) == ([], [], [])
         assert "Ann's later words" in one.read("a.md") and "b.md" not in one.files()
     ann.sync()
-    assert b"b.md" in path.read_bytes(), "what she deleted is in her list again"
+    assert b"b.md" in list_of(folder, ann).read_bytes(), "what she deleted is in her list again, the only one"
     ann.put("new.md", memory_text("new", "x"))
     (dan,) = team("dan")
     files = in_step(ann, bob, cleo, dan)
@@ -256,18 +265,45 @@ def test_only_what_differs_is_read(team: Team) -> None:
     shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(20)})
     bob.put("his.md", memory_text("his", BODY))
     in_step(ann, bob)
-    remote, lists = bob.remote, 2
+    remote, looks = bob.remote, 3  # both folders, and one's own list, however many members there are
     assert isinstance(remote, FolderRemote)
     remote.reads = 0
     bob.sync()
-    assert remote.reads == lists
+    assert remote.reads == looks
     edit(ann, "m7.md", "First", "Ann's")
     ann.sync()
     remote.reads = 0
-    assert bob.sync().taken == ["m7.md"] and remote.reads == lists + 1
+    assert bob.sync().taken == ["m7.md"] and remote.reads == looks + 2, "her list, and the text"
     edit(bob, "m8.md", "First", "Bob's")
     remote.reads = 0
-    assert bob.sync().sent == ["m8.md"] and remote.reads <= 2 * lists + 1
+    assert bob.sync().sent == ["m8.md"] and remote.reads <= 2 * looks + 2
+
+
+def test_a_list_whose_text_is_late_is_read_again_until_it_came(team: Team, folder: Path) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    edit(ann, "a.md", "First", "Ann's")
+    ann.sync()
+    text = text_of(folder, ann, "a.md")
+    late = text.read_bytes()
+    text.unlink()
+    assert [bob.sync().taken for _ in range(2)] == [[], []]
+    text.write_bytes(late)
+    assert bob.sync().taken == ["a.md"]
+
+
+def test_the_list_of_an_older_memdir_is_read_and_gives_way_to_one_with_its_name(team: Team, folder: Path) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    named = list_of(folder, ann)
+    member, _, _ = named.name.partition(".")
+    named.rename(named.with_name(f"{member}.json"))
+    (cleo,) = team("cleo")
+    assert cleo.sync().taken == ["a.md"]
+    edit(ann, "a.md", "First", "Ann's")
+    assert ann.sync().sent == ["a.md"]
+    assert list_of(folder, ann) and not named.with_name(f"{member}.json").exists()
+    assert "Ann's" in in_step(ann, bob, cleo)["a.md"]
 
 
 def test_a_list_never_becomes_larger_than_anybody_reads(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

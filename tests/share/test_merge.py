@@ -139,13 +139,13 @@ def test_a_folder_that_a_program_copies_converges_in_whatever_order_files_arrive
                 for path in Path(source.where, part).glob("*"):
                     to = Path(target.where, part, path.name)
                     to.parent.mkdir(exist_ok=True)
-                    if part == "texts" or path.stem in str(source_of(source)):
+                    if part == "texts" or path.name.startswith(source_of(source)):
                         shutil.copyfile(path, to)
 
     def source_of(place: FolderPlace) -> str:
         remote = (ann if place is here else bob).remote
         assert isinstance(remote, FolderRemote)
-        return f"{remote._member}.json"
+        return remote._member
 
     ann.put("a.md", memory_text("a", "First.\n\nSecond.\n\nThird."))
     ann.sync()

@@ -2,7 +2,8 @@
 
 There is no lock that all would respect, no time that could be compared, and no order in which files arrive. So each
 file has one writer: texts are named by what they hold, and every member keeps a list of its own writes, each with
-the writes that it had seen (ADR 0067). Two writes that had not seen each other are merged by everybody alike.
+the writes that it had seen (ADR 0067). Two writes that had not seen each other are merged by everybody alike. A list
+is named by what it holds, too: who has read it once need not open it again.
 
 What the lists said is kept on this machine: one that is half copied, locked or set back counts as it was, and so does a
 write whose text is still on its way, or never comes: it holds nobody up.
@@ -37,6 +38,7 @@ MAX_KEPT_BYTES = 64 << 20
 MAX_MEMBERS = 1_000
 ABANDONED_SECONDS = 86_400.0  # no write takes a day
 _IS_ID = re.compile(r"[0-9a-f]{8,64}").fullmatch  # what a member may be called there
+_IS_LIST = re.compile(r"([0-9a-f]{8,64})(?:\.([0-9a-f]{64}))?\.json").fullmatch  # an older memdir names no digest
 _MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as others tell, and as their own list does
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
@@ -84,7 +86,8 @@ class FolderRemote(Remote):
         self._name = name
         self._kept = kept
         self._room = Room(self.caps)
-        self.reads = 0  # files of the folder that were opened
+        self._counted: set[str] = set()  # lists of which nothing is left to be counted with
+        self.reads = 0  # files and folders there that were opened
 
     def pull(self, known: Manifest) -> Delta:
         heads, lists = self._heads(known)
@@ -100,7 +103,8 @@ class FolderRemote(Remote):
         for key, one in ((key, one) for key, head in heads.items() for one in head.away if one.is_new):
             before = {key: one.before} if one.before else {}
             lists[one.member] = {**{name: own for name, own in lists[one.member].items() if name != key}, **before}
-        self._keep(lists)
+            self._counted = {name for name in self._counted if not name.startswith(one.member)}
+        self._keep(lists, self._counted)
         return Delta(changed, texts, missing=frozenset(lost), refused=refused)
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
@@ -123,7 +127,8 @@ class FolderRemote(Remote):
             accepted[key] = version
         texts = {key: delta.texts[key] for key, version in accepted.items() if not version.is_gone}
         self._store(texts, writes)
-        self._keep({**self._read_kept(), self._member: writes})
+        kept, counted = self._read_kept()
+        self._keep({**kept, self._member: writes}, {*counted, self._list_of(writes)[0]})
         return PushResult(accepted, refused)
 
     # What the lists say
@@ -199,35 +204,48 @@ class FolderRemote(Remote):
 
     def _lists(self) -> tuple[Lists, set[str]]:
         """What every member has written, as far as it could ever be read; and the texts that all can find."""
-        names, kept = self._members(), self._read_kept()
+        names, (kept, counted) = self._members(), self._read_kept()
         found: Lists = {}
+        self._counted = counted & {name for some in names.values() for name in some}
         for member in sorted({*names, *kept}):
-            now = self._read_list(member) if member in names else None
-            found[member] = _later(kept.get(member, {}), now or {})
-            if member == self._member and found[member] != now:
-                if now is None and member in names and not found[member]:
-                    path = f"{self.folder}/{MEMBERS}/{member}.json"
+            found[member], own = kept.get(member, {}), names.get(member, set())
+            is_ours = member == self._member  # which others may have damaged: it is looked at each time
+            read = {name: self._read_list(member, name) for name in sorted(own if is_ours else own - counted)}
+            for now in read.values():
+                found[member] = _later(found[member], now or {})
+            self._counted |= {name for name, now in read.items() if now is not None and name != f"{member}.json"}
+            if is_ours and (None in read.values() or own != {self._list_of(found[member])[0]}):
+                if not found[member] and None in read.values():
+                    path = f"{self.folder}/{MEMBERS}/{min(own)}"
                     raise RemoteError(f"{path}, our own list, cannot be read", remedy=COPIED)
                 self._store({}, found[member])
         lists = [found.get(member, {}) for member in (*names, self._member)]  # that somebody new finds, too
         writes = [write for own in lists for one in own.values() for write in (one, one.before) if write]
         return found, self._names(TEXTS) & {one.version.digest for one in writes}
 
-    def _keep(self, lists: Lists) -> None:
+    def _keep(self, lists: Lists, counted: set[str]) -> None:
         told = {member: _told(own) for member, own in lists.items()}
-        if self._kept and lists != self._read_kept():
-            keep_bytes(self._kept, encode({"folder": self.folder, "members": told}).encode("utf-8", "replace"))
+        if self._kept and (lists, counted) != self._read_kept():
+            data = encode({"folder": self.folder, "members": told, "counted": sorted(counted)})
+            keep_bytes(self._kept, data.encode("utf-8", "replace"))
 
-    def _read_kept(self) -> Lists:
+    def _read_kept(self) -> tuple[Lists, set[str]]:
+        """What the lists said, and the names of those of which that is all."""
         found = GivenJson.of(decode(read_if_plain(self._kept, MAX_KEPT_BYTES) or b""))
-        lists = found.part("members") if found.get("folder") == self.folder else GivenJson()
-        return {name: _writes(lists.part(name), name) for name in lists if _IS_ID(name)}
+        found = found if found.get("folder") == self.folder else GivenJson()
+        lists, counted = found.part("members"), found.get("counted")
+        names = {one for one in counted if isinstance(one, str)} if isinstance(counted, list) else set()
+        return {name: _writes(lists.part(name), name) for name in lists if _IS_ID(name)}, names
 
-    def _members(self) -> list[str]:
-        names = sorted(name.removesuffix(".json") for name in self._names(MEMBERS) if name.endswith(".json"))
-        return [name for name in names if _IS_ID(name)][:MAX_MEMBERS]
+    def _members(self) -> dict[str, set[str]]:
+        """The names of the lists, by member: of one that was killed while writing, or copied now, there may be two."""
+        found: dict[str, set[str]] = {}
+        for match in [match for name in sorted(self._names(MEMBERS)) if (match := _IS_LIST(name))][:MAX_MEMBERS]:
+            found.setdefault(match[1], set()).add(match[0])
+        return found
 
     def _names(self, part: str) -> set[str]:
+        self.reads += 1
         with self._reached(), suppress(FileNotFoundError), held_folder(self.folder, part) as held:
             names = set(os.listdir(held))
             for path in (os.path.join(held, name) for name in names if name.startswith(TEMPORARY_PREFIX)):
@@ -238,10 +256,18 @@ class FolderRemote(Remote):
         self._require_mark()
         return set()
 
-    def _read_list(self, member: str) -> dict[str, Write] | None:
-        """None for one that cannot be read now."""
-        found = GivenJson.of(decode(self._read(MEMBERS, f"{member}.json", MAX_LIST_BYTES) or b""))
-        return _writes(found.part("memories"), member) if isinstance(found.get("memories"), dict) else None
+    def _read_list(self, member: str, name: str) -> dict[str, Write] | None:
+        """None for one that cannot be read now, or is not whole."""
+        data, match = self._read(MEMBERS, name, MAX_LIST_BYTES) or b"", _IS_LIST(name)
+        found = GivenJson.of(decode(data))
+        is_whole = match is not None and match[2] in (None, digest_of(data))
+        return _writes(found.part("memories"), member) if is_whole and isinstance(found.get("memories"), dict) else None
+
+    def _list_of(self, writes: Mapping[str, Write]) -> tuple[str, bytes]:
+        """Our own list: its name, and what it says."""
+        told = {"id": self._member, "name": self._name, "memories": _told(writes)}
+        data = encode(told).encode("utf-8", "replace") + b"\n"
+        return f"{self._member}.{digest_of(data)}.json", data
 
     def _size(self, digest: str) -> int:
         with suppress(OSError, PathEscape), held_folder(self.folder, TEXTS) as held:
@@ -255,15 +281,17 @@ class FolderRemote(Remote):
     # The disk
 
     def _store(self, texts: Mapping[str, bytes], writes: Mapping[str, Write]) -> None:
-        """Texts first: a list never tells of one that is not there."""
-        told = {"id": self._member, "name": self._name, "memories": _told(writes)}
-        data = encode(told).encode("utf-8", "replace") + b"\n"
+        """Texts first: a list never tells of one that is not there. The list before it goes last."""
+        name, data = self._list_of(writes)
         if len(data) > MAX_LIST_BYTES:
             raise RemoteError(f"this machine's list in {self.folder} would be larger than anybody reads", kind="broken")
         for text in texts.values():
             if self._text(digest_of(text)) is None:
                 self._put(TEXTS, digest_of(text), text)
-        self._put(MEMBERS, f"{self._member}.json", data)
+        self._put(MEMBERS, name, data)
+        with suppress(OSError, PathEscape), held_folder(self.folder, MEMBERS) as held:
+            for old in self._members().get(self._member, set()) - {name}:
+                os.unlink(os.path.join(held, old))
 
     def create(self) -> None:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
@@ -368,7 +396,7 @@ def _believed(lists: Lists) -> dict[str, list[Write]]:
 
 def _told(writes: Mapping[str, Write]) -> dict[str, object]:
     told: dict[str, object] = {}
-    for key, one in writes.items():
+    for key, one in sorted(writes.items()):  # the same list, however it came about, has the same name
         version = {"digest": one.version.digest, "by": one.version.author, "saved": one.version.saved}
-        told[key] = {**version, "seen": dict(one.clock), "base": one.base}
+        told[key] = {**version, "seen": dict(sorted(one.clock.items())), "base": one.base}
     return told
