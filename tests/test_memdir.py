@@ -28,9 +28,10 @@ def test_opening_touches_nothing_and_starting_creates_the_whole_path(project: Pa
     assert os.path.isdir(memory.place.root)
 
 
-def test_the_prompt_has_its_eight_parts_and_the_path(project: Path) -> None:
+@pytest.mark.parametrize("is_brief", [False, True])
+def test_the_prompt_has_its_eight_parts_and_the_path(project: Path, is_brief: bool) -> None:
     """P2."""
-    text = open_memory(project).prompt()
+    text = open_memory(project).prompt(is_brief=is_brief)
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "# Memory",

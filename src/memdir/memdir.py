@@ -351,8 +351,8 @@ class MemDir:
 
     # What a model is told
 
-    def prompt(self) -> str:
-        """The memory section of a system prompt (P1, P2); a session keeps its own."""
+    def prompt(self, *, is_brief: bool = False) -> str:
+        """The memory section of a system prompt (P1, P2); a session keeps its own. Brief where a host shows little."""
         if not self.places.is_on:
             return ""
         from memdir.prompts.compose import load_prompt
@@ -361,7 +361,8 @@ class MemDir:
         if self.places.learns_for_all_projects:
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
         has_index, is_log = not self.settings.skip_index, self.settings.daily_log
-        prompt = load_prompt("behaviour.md", overrides=self.layout.prompts, has_index=has_index, is_log=is_log)
+        name = "hooks/behaviour.md" if is_brief else "behaviour.md"
+        prompt = load_prompt(name, overrides=self.layout.prompts, has_index=has_index, is_log=is_log)
         told = prompt.render(directory=self.place.root, own=own)
         team = self.place.team().root
         shared = load_prompt("behaviour/team.md").render(team_directory=team) if self.places.has_team else ""

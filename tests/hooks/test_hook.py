@@ -130,6 +130,20 @@ def test_an_index_that_is_too_long_is_cut_by_usefulness_and_says_so(agent: Agent
     assert "entry_400.md" in context(agent.start("clear"))
 
 
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
+def test_half_of_what_a_session_begins_with_is_for_the_index(agent: Agent, layout: Layout) -> None:
+    """P2, P6: of 150 memories a session knew 13, and how to write them by heart."""
+    folder = Path(layout.default_memory)
+    folder.mkdir(parents=True)
+    for number in range(150):
+        text = f"---\nname: entry {number}\ndescription: {'words ' * 15}\ntype: project\n---\n\nBody.\n"
+        (folder / f"entry_{number}.md").write_text(text, encoding="utf-8")
+    (folder / "MEMORY.md").write_text("".join(f"- [entry {n}](entry_{n}.md) — {'words ' * 15}\n" for n in range(150)))
+    prose, _, index = begun(agent).partition("Contents of")
+    assert prose.startswith("# Memory")
+    assert len(index) > MAX_ANSWER // 2
+
+
 def test_a_large_memory_is_cut_to_what_a_host_shows(agent: Agent, memdir: Callable[..., Ran]) -> None:
     body = 'The "zeppelin" hangar\\ opens at nine.\n' * 2000
     memdir("remember", "-", "--name", "Zeppelin hangar hours", stdin=body)

@@ -37,6 +37,10 @@ VALUES: dict[str, dict[str, str]] = {
         "directory": f"{HOME}/memory",
         "own": load_prompt("behaviour/own.md").render(directory=OWN).rstrip(),
     },
+    "hooks/behaviour.md": {
+        "directory": f"{HOME}/memory",
+        "own": load_prompt("behaviour/own.md").render(directory=OWN).rstrip(),
+    },
     "behaviour/how_to_save_without_index.md": {},
     "behaviour/no_index.md": {},
     "behaviour/team.md": {"team_directory": f"{HOME}/memory/team"},
@@ -144,7 +148,13 @@ TOLD_OF_BASH = tuple(name for name, values in VALUES.items() if "bash" in values
 RENDERINGS = {name: (name, values) for name, values in VALUES.items()} | {
     name.replace(".md", "_without_bash.md"): (name, {**VALUES[name], "bash": ""}) for name in TOLD_OF_BASH
 }
-WITHOUT_INDEX = ("behaviour.md", "dream/consolidate.md", "extract/private.md", "extract/combined.md")
+WITHOUT_INDEX = (
+    "behaviour.md",
+    "hooks/behaviour.md",
+    "dream/consolidate.md",
+    "extract/private.md",
+    "extract/combined.md",
+)
 
 
 @pytest.mark.parametrize("rendering", RENDERINGS)
@@ -217,6 +227,7 @@ def test_a_version_of_the_user_s_uses_the_variables_it_wants(tmp_path: Path) -> 
 
 OPEN_TO_USERS = {
     "behaviour/types.md",
+    "hooks/types.md",  # by the same file
     "compact/summary.md",
     "dream/consolidate.md",
     "recall/select.md",
@@ -244,7 +255,7 @@ def test_a_user_s_own_version_may_do_without_what_ours_is_told(name: str, tmp_pa
         prompt.render(**VALUES[name], surplus="x")
 
 
-@pytest.mark.parametrize("name", ["behaviour.md", "extract/private.md", "extract/combined.md", "dream/consolidate.md"])
+@pytest.mark.parametrize("name", WITHOUT_INDEX)
 def test_a_replaced_part_is_used_wherever_it_stands(name: str, tmp_path: Path) -> None:
     (tmp_path / "behaviour").mkdir()
     (tmp_path / "behaviour" / "types.md").write_text("## My own types\n", encoding="utf-8")

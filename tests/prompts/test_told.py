@@ -17,10 +17,11 @@ BARE = {  # renderings without an index, a shell, or a directory of the user's o
     )
     for name in WITHOUT_INDEX
 }
-MAIN = ("behaviour.md", "behaviour_without_index.md")
+BRIEF = ("hooks/behaviour.md", "hooks/behaviour_without_index.md")
+MAIN = ("behaviour.md", "behaviour_without_index.md", *BRIEF)
 EXTRACT = tuple(name for name in (*RENDERINGS, *BARE) if name.startswith(("extract/private", "extract/combined")))
 DREAM = tuple(name for name in (*RENDERINGS, *BARE) if name.startswith("dream/consolidate"))
-ORDERED = ("behaviour.md", "dream/consolidate.md", "dream/consolidate_without_bash.md")
+ORDERED = ("behaviour.md", "hooks/behaviour.md", "dream/consolidate.md", "dream/consolidate_without_bash.md")
 COMBINED = tuple(name for name in EXTRACT if "combined" in name)
 SUMMARY = ("compact/summary.md",)
 NOTES = ("session_memory/update.md",)
@@ -44,7 +45,10 @@ TELLS = [
     (TEAM, "**user**: always private."),
     (("dream/team.md",), "merge neither into the other"),
     # what is so of the user in every project
-    (("behaviour.md", "extract/private.md", "extract/private_without_bash.md"), "user in every project"),
+    (
+        ("behaviour.md", "hooks/behaviour.md", "extract/private.md", "extract/private_without_bash.md"),
+        "user in every project",
+    ),
     # how something is deleted
     (MAIN, "by writing the single line `<!-- delete: the reason -->` as its whole text"),
     (BACKGROUND, "Write it with the single line `<!-- delete: the reason"),
@@ -83,6 +87,7 @@ ONCE = ("is not the user speaking", "Silence is no", "needed most often first", 
 # Characters: a behaviour prompt is in every request of a conversation, a job in every one of a fork.
 LARGEST = {
     "behaviour": 7_600,
+    "hooks": 4_700,  # hosts show 10,000: half of that is the index's
     "chat": 2_000,
     "extract": 9_000,
     "dream": 8_800,

@@ -13,13 +13,13 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from memdir.disk.atomic import FILE_MODE, TEMPORARY_PREFIX, delete_file, disk_errors, flush_folder, make_folder
 from memdir.disk.lock import locked
 from memdir.disk.open_writers import try_lock
 from memdir.disk.plain_file import NEVER_WAIT, NO_LINK
 from memdir.errors import MemdirError
+from memdir.model.budget import day_of
 from memdir.store.log_lines import LogNews, log_day
 from memdir.store.store import MemoryStore
 from memdir.transcript.attended import attended_times
@@ -202,8 +202,8 @@ class LogGates:
         if closed := self.why_closed():
             return NotDue(closed)
         now = self.clock()
-        last, today = last_dream(self.store.root, now), _day(now)
-        if last is not None and today <= _day(last):
+        last, today = last_dream(self.store.root, now), day_of(now)
+        if last is not None and today <= day_of(last):
             return NotDue("time")
         if self._looked_at is not None and 0 <= now - self._looked_at < SCAN_SECONDS:
             return NotDue("scanned_recently")
@@ -212,10 +212,6 @@ class LogGates:
         if last is None and days and today <= min(days):
             return NotDue("time")  # the first day of a log goes on
         return Due(()) if days else NotDue("no_lines")
-
-
-def _day(moment: float) -> str:
-    return datetime.fromtimestamp(moment).astimezone().date().isoformat()
 
 
 def sessions_since(folder: str, since: float, *, without: str = "") -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class SessionStart:
         from memdir.prompts.listing import guards_told
 
         memory = self._memory
-        prompt = "" if self._is_told else memory.prompt()
+        prompt = "" if self._is_told else memory.prompt(is_brief=True)
         guards, room = memory.guards.those_of(memory.places.own_scopes()), (MAX_ROOM - len(prompt)) // 2 - GUARDS_HEAD
         return "\n\n".join(filter(None, (prompt, guards_told(guards, overrides=memory.layout.prompts, room=room))))
 
@@ -92,12 +92,12 @@ class SessionStart:
 
 
 def _within(parts: dict[str, Any], fits: Callable[[str], bool]) -> str:
-    room = MAX_ROOM
+    room = MAX_ROOM - len(parts["first"])
     while True:
         text = "\n\n".join(filter(None, (parts["first"], *_told(parts["indexes"], room))))
-        if not room or fits(text):
+        if room <= 0 or fits(text):
             return text
-        room = room * 4 // 5 if room > 500 else 0
+        room = room * 29 // 30 if room > 500 else 0
 
 
 def _told(indexes: dict[str, Any], room: int) -> Iterator[str]:

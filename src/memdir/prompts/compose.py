@@ -1,9 +1,9 @@
 """Renders prompt files: declared variables, shared parts included once, a missing or unknown variable is an error (P8).
 
 A prompt file starts with frontmatter: `variables: a, b` names what it needs, `override: user` lets a file of the same
-name below `<home>/prompts/` take its place, also where it is a part of another. `{{a}}` stands for a variable, a line
-`{{> shared/part.md}}` for a part. Nothing here reads a clock, a path or the environment: dates and paths are variables.
-Every value goes through the door (S15); one in the midst of a line stays in that line.
+name (or of the one that it is a short form of: `as: other.md`) below `<home>/prompts/` take its place, also where it is
+a part of another. `{{a}}` stands for a variable, a line `{{> shared/part.md}}` for a part. Nothing here reads a clock,
+a path or the environment: those are variables. Every value goes through the door (S15), and stays in its line.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ MAX_DEPTH = 8  # parts inside parts; deeper is a circle
 MAX_PROMPT_BYTES = 1 << 20  # prose that a model reads every time
 WITHOUT_INDEX = {  # parts that stand in for others where there is no index (S12)
     "behaviour/how_to_save.md": "behaviour/how_to_save_without_index.md",
+    "hooks/how_to_save.md": "behaviour/how_to_save_without_index.md",
     "dream/index.md": "behaviour/no_index.md",
     "extract/index.md": "behaviour/no_index.md",
 }
-AS_LOG = {"behaviour/how_to_save.md": "behaviour/how_to_log.md"}  # where a daily log is kept (K1)
+# where a daily log is kept (K1)
+AS_LOG = dict.fromkeys(("behaviour/how_to_save.md", "hooks/how_to_save.md"), "behaviour/how_to_log.md")
 
 _INCLUDE = re.compile(r"^\{\{> *([\w/.-]+) *\}\}\n?", re.MULTILINE)
 _VARIABLE = re.compile(r"\{\{ *(\w+) *\}\}")
@@ -110,7 +112,7 @@ class _Source:
 
 def _source(name: str, overrides: str, own: str = "") -> _Source:
     fields, text = _read(os.path.join(FOLDER, name), name)
-    path = own or (os.path.join(overrides, name) if overrides else "")
+    path = own or (os.path.join(overrides, fields.get("as", name)) if overrides else "")
     if path and fields.get("override") == "user" and os.path.isfile(path):
         _, text = _read(path, name)
         return _Source(name, text, fields, is_overridden=True)
