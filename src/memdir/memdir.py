@@ -11,7 +11,7 @@ from memdir.errors import MemdirError, UsageError
 from memdir.layout import Layout, Place, is_session_id
 from memdir.places import Places, Stores
 from memdir.recall.recall import ShownBySession
-from memdir.settings import Environment, Settings
+from memdir.settings import Environment, Settings, checked_value, settings_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -416,7 +416,6 @@ class MemDir:
     def keep_settings(self, values: Mapping[str, str]) -> str:
         """Write settings into the person's own file, which holds in all projects where nothing stronger does; gives the
         file. What `open_memory` opens from then on goes by them."""
-        from memdir.settings import checked_value, settings_files
         from memdir.settings_file import put_setting
 
         path = settings_files(self.environment, self.layout)["user"]

@@ -207,6 +207,20 @@ GONE = [
     "rm",
     "(empty)",
     "~~We deploy on Tuesdays only.~~",
+    "Gelöscht.",
+    "**Gelöscht:** gilt nicht mehr.",
+    "Diese Erinnerung wurde gelöscht",
+    "[supprimé]",
+    "Eliminado",
+    "usunięte",
+    "Удалено.",
+    "удалён: больше не нужно",
+    "删除",
+    "（已删除）",
+    "削除済み。",
+    "삭제됨",
+    "<!-- gelöscht: gilt nicht mehr -->",
+    "<!-- 删除 -->",
 ]
 
 
@@ -226,6 +240,10 @@ def test_what_means_to_delete_is_answered_and_becomes_no_memory(text: str) -> No
         "Replaced by the new plan.",
         "rm asks first here.",
         "Empty lines stay.",
+        "Gelöschte Zweige bleiben eine Woche.",
+        "Supprimer les branches fusionnées après une semaine.",
+        "Eliminado significa archivado aquí.",
+        "删除分支前先问我。",
     ],
 )
 def test_what_tells_of_something_that_is_gone_is_a_memory(text: str) -> None:

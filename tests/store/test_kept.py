@@ -246,6 +246,37 @@ def test_a_word_that_two_names_share_makes_no_update_of_another_rule(
     assert not is_another(before, memory(moved, name=f"{name} now", description=moved.rstrip(".")))
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "other", "news"),
+    [
+        ("Branch names", "Branch names start with feat/ or fix/.", "Tag names", "Tag names start with v, like v1.2."),
+        ("Branch names", "Branch names are lower case.", "Tag names", "Tag names are upper case."),
+        ("API port", "The API listens on port 8080.", "Database port", "The database listens on port 5432."),
+        ("Frontend tests", "Frontend tests run with vitest.", "Backend tests", "Backend tests run with pytest."),
+    ],
+)
+def test_the_same_kind_of_rule_for_another_thing_is_another_rule(name: str, body: str, other: str, news: str) -> None:
+    """Both what a sentence is about and what it says of it are others, and the name tells (X6)."""
+    before = memory(body, name=name, description=body.rstrip("."))
+    assert is_another(before, memory(news, name=other, description=news.rstrip(".")))
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "other", "news"),
+    [
+        ("Maria owns billing", "Maria owns billing.", "Tom owns billing", "Tom owns billing."),
+        ("Database is MySQL", "The database is MySQL.", "Database is Postgres", "The database is Postgres."),
+        ("Use npm", "Use npm to install packages.", "Use pnpm", "Use pnpm to install packages."),
+        ("Tests by unittest", "Tests run with unittest.", "Tests by pytest", "Tests run with pytest."),
+    ],
+)
+def test_another_value_of_the_same_thing_is_an_update_whatever_its_name(
+    name: str, body: str, other: str, news: str
+) -> None:
+    before = memory(body, name=name, description=body.rstrip("."))
+    assert not is_another(before, memory(news, name=other, description=news.rstrip(".")))
+
+
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_a_line_in_somebodys_own_hand_stays_a_line(gap: str) -> None:
     before = f"Deploys go out on Tuesdays.{gap}my own note, ask Ana about the rack\n\n**Why:** the ops team."

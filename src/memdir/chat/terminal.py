@@ -34,7 +34,7 @@ from prompt_toolkit.styles import Style
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
 from memdir.errors import MemdirError
-from memdir.transcript import printable
+from memdir.transcript import printable, user
 
 if TYPE_CHECKING:
     from memdir import MemDir
@@ -305,7 +305,6 @@ class ChatTerminal:
 
     def _pasted_in(self, text: str) -> Sequence[Message]:
         from memdir.model import load_prompt
-        from memdir.transcript import user
 
         pasted, prompt = [one for one in self._pastes.items() if one[0] in text], load_prompt("chat/pasted.md")
         return [user(prompt.render(name=name, text=body).strip(), is_meta=True) for name, body in pasted]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from memdir.cli.context import add_scope
+from memdir.cli.context import add_scope, build_parser
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
 
@@ -98,7 +98,6 @@ def _candidates(words: list[str], context: Context) -> list[str]:
 
 
 def _offered(before: list[str], typed: str, context: Context) -> Iterable[str]:
-    from memdir.cli.context import build_parser
     from memdir.cli.entry import ALIASES, command_places, load_command, split_at_command
 
     places = command_places()

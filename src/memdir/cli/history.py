@@ -5,7 +5,7 @@ from __future__ import annotations
 from memdir.cli.context import add_limit, add_scope
 from memdir.cli.terminal import clean
 from memdir.errors import LockBusy, MemoryNotFound
-from memdir.store.undo import history_key
+from memdir.store.undo import history_key, require_history, restore, scope_of
 from memdir.text.words import counted
 
 TYPE_CHECKING = False
@@ -88,8 +88,6 @@ class Log:
 def _changes(stores: Iterable[MemoryStore], memory: str | None, limit: int) -> list[tuple[MemoryStore, Commit]]:
     """The newest changes of all these; of one memory, where one of them knows it."""
     from heapq import merge
-
-    from memdir.store.undo import require_history
 
     found, unknown = [], None
     for store in stores:
@@ -180,8 +178,6 @@ class Diff:
 
 
 def _chosen(stores: Iterable[MemoryStore], what: str | None) -> tuple[MemoryStore, Commit, str]:
-    from memdir.store.undo import require_history
-
     for store in stores:
         require_history(store)
         store.record_outside_changes()
@@ -208,8 +204,6 @@ class Undo:
         add_scopes(parser)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import scope_of
-
         memory = context.start()
         stores = stores_of(options.scope, memory)
         scope = scope_of(stores, options.change) if len(stores) > 1 else next(iter(stores))
@@ -240,8 +234,6 @@ class Restore:
         add_scope(parser, has_docs=True)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.store.undo import require_history, restore
-
         store = context.store(for_writing=True)
         require_history(store)
         key = history_key(store, options.memory)

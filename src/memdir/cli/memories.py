@@ -13,7 +13,7 @@ from memdir.disk.programs import find_program
 from memdir.disk.safe_path import TEAM_PREFIX
 from memdir.errors import BadMemoryFile, EditConflict, MemdirError
 from memdir.recall.inject import MAX_MEMORY_CHARACTERS
-from memdir.store.scan import MAX_MEMORY_BYTES
+from memdir.store.scan import MAX_MEMORY_BYTES, age_words, iso_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,8 +154,6 @@ def _tell_of_left(context: Context, *, is_all: bool) -> None:
 
 
 def _print_table(found: list[tuple[str, Header]], context: Context, by: TeamAuthors, *, with_scope: bool) -> None:
-    from memdir.store.scan import age_words
-
     now, first = context.memory.clock(), 0 if with_scope else 1
     said = ((s, h, f"{h.description or h.name}{by.told(h.key, ' ({})')}") for s, h in found)
     rows = [[s, str(h.type or "-"), h.key, age_words(h.mtime, now), told][first:] for s, h, told in said]
@@ -164,8 +162,6 @@ def _print_table(found: list[tuple[str, Header]], context: Context, by: TeamAuth
 
 
 def _plain_header(header: Header, scope: str) -> dict[str, object]:
-    from memdir.store.scan import iso_time
-
     return {
         "file": header.key,
         "scope": scope,
@@ -190,7 +186,6 @@ class ShowMemory:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.memories import find_key
-        from memdir.store.scan import age_words, iso_time
         from memdir.text.deadlines import told_past
 
         store = context.store()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from memdir.cli.context import number
 from memdir.text.words import counted
-from memdir.transcript.session_list import LATEST, all_sources, find_session, sessions_of
+from memdir.transcript.session_list import (
+    LATEST,
+    all_sources,
+    find_session,
+    plan_pruning,
+    prune_sessions,
+    sessions_of,
+    summary_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +66,6 @@ def chosen(context: Context, wanted: str, agent: str = "memdir") -> SessionRef:
 
 def look(context: Context, ref: SessionRef) -> SessionSummary:
     """A session at a glance."""
-    from memdir.transcript.session_list import summary_of
-
     notes = context.memory.layout.session_memory(ref.id) if ref.agent == "memdir" else ""
     return summary_of(ref, sources(context, ref.agent)[ref.agent], notes=notes)
 
@@ -159,8 +165,6 @@ class Prune:
         parser.add_argument("--yes", action="store_true", help="delete; this cannot be undone")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.transcript.session_list import plan_pruning, prune_sessions
-
         layout = context.at_hand().layout
         named = () if options.with_sources else context.memory.store.history.log()
         kept = frozenset(commit.trailers.get("Session", "") for commit in named)

@@ -10,7 +10,7 @@ import os
 import time
 from _thread import allocate_lock  # a hook should not load all of threading
 
-from memdir.disk.safe_path import TEAM_PREFIX
+from memdir.disk.safe_path import TEAM_PREFIX, resolve_found
 from memdir.errors import DiskError, MemdirError, PathEscape
 from memdir.layout import holds_memories
 
@@ -75,7 +75,6 @@ class Shown:
     def changed(self, scope: str, root: str) -> list[str]:
         """The memories of a scope that say something else than when they were shown; what is gone is not among them."""
         from memdir.disk.plain_file import read_plain
-        from memdir.disk.safe_path import resolve_found
         from memdir.store.scan import MAX_MEMORY_BYTES
 
         found = []
@@ -363,7 +362,6 @@ def _timed(chooser: Chooser, request: RecallRequest) -> Selection:
 
 def _read(root: str, key: str) -> Memory | None:
     """A memory that was found a moment ago; None when it is gone or may not be read."""
-    from memdir.disk.safe_path import resolve_found
     from memdir.store.memory_file import read_memory
 
     try:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from memdir.errors import BadMemoryFile
 from memdir.store.frontmatter import TRUST_FIELD, find_block, quoted
 from memdir.store.topic import MemoryType, Topic, parse_type
 from memdir.store.trust import marked_trust
+from memdir.text.language import alternatives
 from memdir.text.naming import describe
 from memdir.text.printable import printable
 
@@ -48,12 +50,11 @@ _DELETION = re.compile(
     r"[\s:;,.–—]*(?:-(?!-?>)\s*)?(?P<reason>(?:(?!-->).)*?)[\s*]*(?:-{1,3}>|$)",
     re.IGNORECASE | re.DOTALL,
 )
-_DISGUISE = re.compile(
-    r"[\s\[({<*_`~]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been|(?:should|must|is to) be) "
-    r"(?:now )?)?(?:(?:deleted?|removed?)(?: (?:this|the) (?:memory|file|note|entry))?(?:(?: by\b|\s*[:;–—-]).{0,150})?"
+_DISGUISE = (
+    r"[\W_]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been|(?:should|must|is to) be) "
+    r"(?:now )?)?(?:(?:SAYS-GONE)(?: (?:this|the) (?:memory|file|note|entry))?(?:(?: by\b|\s*[:;–—-]).{0,150})?"
     r"|obsolete|outdated|empty|none|null|n/a|(?:superseded|replaced) by \S+\.md|rm(?: -\w+)?(?: \S+\.md)?"
-    r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\s\])}>*_`~./!-]*",
-    re.IGNORECASE | re.DOTALL,
+    r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\W_]*"
 )
 _ESCAPED_LABEL = re.compile(r"(?:(?:\\r)?\\n\s*)+(?=\*\*(?:Why|How))")
 _STRUCK = re.compile(r"~~(?!~)[^~\n]+~~(?!~)")
@@ -120,11 +121,17 @@ def _refuse_deletion(key: str, text: str) -> None:
 def _refuse_disguise(key: str, body: str, before: str) -> None:
     """A text that only says that it is gone, or words that are struck out, are meant to delete: neither is a memory."""
     struck = _STRUCK.findall("\n".join(_outside_fences(body)))
-    if _DISGUISE.fullmatch(body) and body.strip() != before.strip():
+    if _disguise().fullmatch(body) and body.strip() != before.strip():
         raise BadMemoryFile(f"{key} would say nothing but that it is gone", remedy=HOW_TO_DELETE)
     if any(words not in before for words in struck):
         told = f"{key} would hold words that are struck out: “{struck[0]}”"
         raise BadMemoryFile(told, remedy=f"Leave out what holds no longer, and nothing else. {HOW_TO_DELETE}")
+
+
+@cache
+def _disguise() -> re.Pattern[str]:
+    """In whatever language."""
+    return re.compile(_DISGUISE.replace("SAYS-GONE", alternatives("says-gone")), re.IGNORECASE | re.DOTALL)
 
 
 def _problems(topic: Topic) -> list[str]:

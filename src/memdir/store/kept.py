@@ -12,6 +12,7 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Literal
 
 from memdir.store.secrets import find_secrets
@@ -29,7 +30,6 @@ REPLACED = re.compile(re.escape(REPLACED_ON).replace(r"\{\}", r"\d{4}-\d\d-\d\d"
 BEFORE = "**Before:**"  # what stands before a sentence that holds no longer, or not all of it
 REASON_BEFORE = "Why: "  # before the reason of what was decided otherwise
 SAME_THING = 0.5  # of a sentence's own words that another must share to speak of the same thing
-ANOTHER = 0.4  # of what two memories are about that they may share and still be two
 SAME_MEANING = 0.75  # nearness at which it does in other words
 TOLD_OTHERWISE = 1 / 3  # of a sentence's words that another text may tell in words of its own,
 SAME_WORD = 0.35  # each by one that is as near as this
@@ -180,21 +180,30 @@ def _is_told(unit: _Unit, text: str, said: frozenset[str]) -> bool:
 
 def is_another(before: Topic, after: Topic) -> bool:
     """Whether a draft is no update at all, but another memory in the place of this one: not a line of it was known
-    here, and it has another name and description and replaces nothing, or hardly a word of what this is about."""
+    here, and it has another name and description and replaces nothing, or says it of another thing."""
     known, units = _Held(before.body), _units(after.body)
     if before.name == after.name or any(unit in known for unit in units):
         return False
     said = terms_in(f"{after.description}\n{after.body}")
     main = [unit for unit in _units(before.body) if unit.label == "main" and unit.is_prose]
+    names = (terms_in(before.name) - terms_in(after.name), terms_in(after.name) - terms_in(before.name))
     pairs = ((unit, other) for unit in main for other in _rivals(unit, units))
-    if main and before.description != after.description and all(_replaced(*pair, said) == "kept" for pair in pairs):
-        return True
-    old, new = (
-        terms_in(" ".join((one.name, one.description, *(unit.text for unit in _units(one.body)[:1]))))
-        for one in (before, after)
-    )
-    is_near = terms_in(before.name) & terms_in(after.name) or len(old & new) > ANOTHER * min(len(old), len(new))
-    return bool(old and new) and not is_near
+    is_new = (_is_of_another(*pair, names) or _replaced(*pair, said) == "kept" for pair in pairs)
+    return bool(main) and before.description != after.description and all(is_new)
+
+
+def _is_of_another(unit: _Unit, other: _Unit, names: tuple[frozenset[str], frozenset[str]]) -> bool:
+    """Whether two sentences say two things of two things, which the names tell: "Branches begin with feat/", "Tags
+    begin with v"."""
+    heads = [_head(unit, other.terms), _head(other, unit.terms)]
+    is_told = all(name & head for name, head in zip(names, heads, strict=True))
+    return is_told and not unit.terms ^ other.terms <= heads[0] | heads[1]
+
+
+def _head(unit: _Unit, shared: frozenset[str]) -> frozenset[str]:
+    """What a sentence begins with, up to the first word that it shares."""
+    words = (terms_in(word) for word in split_words(unit.text))
+    return frozenset().union(*takewhile(lambda terms: not terms & shared, words))
 
 
 def _fates(

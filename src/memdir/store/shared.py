@@ -7,7 +7,7 @@ again, and until then nobody knows who wrote what.
 from __future__ import annotations
 
 from memdir.disk.plain_file import read_if_plain
-from memdir.disk.plain_json import decode
+from memdir.disk.plain_json import decode, encode
 from memdir.errors import BadMemoryFile
 
 TYPE_CHECKING = False
@@ -175,7 +175,6 @@ def _read(path: str) -> dict[str, object]:
 
 def _write(path: str, told: Mapping[str, object]) -> None:
     from memdir.disk.atomic import keep_bytes
-    from memdir.disk.plain_json import encode
 
     keep_bytes(path, encode(told).encode("utf-8", "replace"), durably=False)
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memdir.text.date_words import EAST, Token, languages, languages_of, read_tokens, words_by_meaning
-from memdir.text.language import fold, language, small_words
+from memdir.text.language import anywhere, at_end, fold, language, small_words
 from memdir.text.words import is_unspaced
 
 MAX_ANCHORS = 4  # a memory with more dates than that is a calendar; shifting all of them would be a guess
@@ -303,8 +303,6 @@ def _ago(phrase: _Phrase) -> DateSpan | None:
 
 def _later(phrase: _Phrase) -> DateSpan | None:
     """Nine days later, the one after, the following weekend; put off by a week, where the words around say so."""
-    from memdir.text.language import anywhere
-
     around, is_sooner, is_later = phrase.before + phrase.after, phrase.has("Rr"), phrase.has("A")
     if not (is_sooner or is_later):
         is_sooner, is_later = (bool(anywhere(one, phrase.language).search(around)) for one in ("earlier", "later"))
@@ -541,6 +539,4 @@ def _is_recurring(text: str, words: list[Token], name: str) -> bool:
     days = [token for token in words if token.symbol == "W"]
     if not days or (len(words) > 1 and words[0].symbol != "N"):
         return False
-    from memdir.text.language import at_end
-
     return bool(at_end("own-recurring", name).search(text[max(0, words[0].start - NEAR) : words[0].start]))

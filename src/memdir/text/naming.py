@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from memdir.disk.safe_path import is_key
-from memdir.text.language import cjk_runs, common_words, fold, language, stems
+from memdir.text.language import alternatives, anywhere, cjk_runs, common_words, cues, fold, language, stems
 from memdir.text.sentences import STOPS, bounds, goes_on
 from memdir.text.words import cut_at_word
 
@@ -60,8 +60,6 @@ def describe_rule(lead: str, others: Iterable[str] = ()) -> str:
 
 def with_capital(text: str) -> str:
     """The text begun with a capital where its first word is surely no name: `npm` and `iOS` are written so."""
-    from memdir.text.language import anywhere, cues
-
     found = _FIRST_WORD.match(text)
     word = fold(found[0]) if found else ""
     is_plain = word in common_words() or bool(found and anywhere("opens").fullmatch(word))
@@ -82,8 +80,6 @@ def plainly(text: str) -> str:
 
 def begun_like(said: str, text: str) -> str:
     """What is left of a text, begun with a capital where the text is, unless it begins with a name."""
-    from memdir.text.language import cues
-
     first, _, told = said.partition(" ")
     word = fold(first)
     is_plain = first.islower() and word.replace("'", "").isalpha() and not _SAID_OF.match(f" {told}")
@@ -93,8 +89,6 @@ def begun_like(said: str, text: str) -> str:
 
 @cache
 def _politely() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    from memdir.text.language import alternatives
-
     polite, asks, gap = alternatives("polite"), alternatives("asks"), r"[\s,;:!.…—–¡¿-]*"
     asked = rf"(?:{asks}){gap}(?=(?:{polite})|.*[?？]\s*$)(?:(?:{polite}){gap})*"
     before = re.compile(rf"^{gap}(?:{asked}|(?:(?:{polite}){gap})+)", re.IGNORECASE | re.DOTALL)
@@ -135,8 +129,6 @@ def title(lead: str) -> str:
 
 
 def _tells(clause: str) -> bool:
-    from memdir.text.language import anywhere
-
     is_sure = cjk_runs(clause) or anywhere("negated").search(clause)  # "don't use any, unless …" is no lead-in
     return bool(is_sure) or len(set(stems(_WHEN.sub("", clause)))) >= TELLING_STEMS
 
