@@ -20,6 +20,7 @@ from memdir.cli.entry import main
 from memdir.events import Event
 from memdir.layout import Place
 from memdir.store.store import MemoryStore
+from tests.in_process import require_agreement
 
 NOW = 1_790_000_000.0  # 2026-09-21, a Monday
 IN_MEMORY = "/dev/shm"
@@ -181,6 +182,7 @@ def memdir(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         except SystemExit as exit_:  # argparse leaves this way
             code = exit_.code if isinstance(exit_.code, int) else 1
         printed = capsys.readouterr()
+        require_agreement(words, code, printed.out)
         return Ran(code, printed.out, printed.err)
 
     return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -25,4 +26,12 @@ def run_here(
             code = main(words)
         except SystemExit as end:  # argparse leaves this way
             code = end.code if isinstance(end.code, int) else 1
+    require_agreement(words, code, out.buffer.getvalue().decode("utf-8", "replace"))
     return subprocess.CompletedProcess([command, *words], code, out.buffer.getvalue(), err.buffer.getvalue())
+
+
+def require_agreement(words: Sequence[str], code: int, out: str) -> None:
+    """Whatever a test runs: an answer for programs is `ok` exactly where the status is 0 (docs/reference/json.md)."""
+    if "--json" in words and out.startswith("{"):
+        answer = json.loads(out if out.startswith("{\n") else out.splitlines()[-1])  # what tells events ends with it
+        assert answer["ok"] is (code == 0), (words, code, out)

@@ -259,7 +259,7 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
     if options.json:
         files = [{"path": edit.path, "diff": _diff(edit)} for edit in changes]
         answer = {"changes": files, "refused": plan.refused, "written": is_written, "past": plan.past}
-        return int(context.print_json({"ok": not refused, **answer})) or refused
+        return int(context.print_json(answer, refused))
     if not changes and not plan.refused:
         context.terminal.line("Nothing is attached." if is_detaching else "Everything is attached already.")
     elif is_written:

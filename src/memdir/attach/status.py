@@ -83,7 +83,7 @@ def report(agents: Sequence[Agent], context: Any, *, as_json: bool) -> int:
     off = "" if settings.enabled else f"memory is off here: {settings.off_because}. {settings.turn_on}"
     if as_json:
         answer = [{**vars(one), "state": one.state} for one in found]
-        return int(context.print_json({"agents": answer, "off": off})) or int(bad)
+        return int(context.print_json({"agents": answer, "off": off}, int(bad)))
     for one in found:
         colour = "yellow" if one.problems else "green" if one.state in ("attached", "plugin") else "dim"
         seen = f"  last seen {one.fired}" if one.fired else ""

@@ -65,8 +65,7 @@ class Import:
         result = import_memories(context.store(for_writing=True), options.source, origin=origin)
         if options.json:
             told = {"added": result.added, "same": result.same, "renamed": result.renamed, "refused": result.refused}
-            context.print_json({"ok": not result.refused, **told})
-            return 1 if result.refused else 0
+            return context.print_json(told, int(bool(result.refused)))
         terminal = context.terminal
         terminal.line(
             f"{terminal.bold('Imported')} {counted(len(result.added) + len(result.renamed), 'memory', 'memories')}, "

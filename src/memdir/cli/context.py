@@ -344,13 +344,13 @@ class Context:
         is_seen = sys.stderr.isatty() and not self._options.json
         return Progress(sys.stderr if is_seen else None, what)
 
-    def print_json(self, answer: Mapping[str, object]) -> int:
-        """What a program gets: one object, `ok` unless the answer says otherwise (docs/reference/json.md). Gives the
+    def print_json(self, answer: Mapping[str, object], status: int = 0) -> int:
+        """What a program gets: one object, `ok` exactly where the exit status is 0 (docs/reference/json.md). Gives the
         exit status of a command that has no more to do."""
         import json
 
-        self.terminal.verbatim(json.dumps({"ok": True, **answer}, indent=2))
-        return 0
+        self.terminal.verbatim(json.dumps({"ok": not status, **answer}, indent=2))
+        return status
 
     def _flags(self) -> dict[str, str]:
         flags = {}

@@ -36,10 +36,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
     if options.json:
         verdict, findings = diagnosis.verdict, [_plain_finding(finding) for finding in diagnosis.findings]
         told = {"healthy": verdict == "healthy", "verdict": verdict, "memories": diagnosis.memories}
-        context.print_json({**told, "model": diagnosis.model, "repaired": done, "findings": findings})
-    else:
-        _print(diagnosis, done, context)
-    return 1 if diagnosis.needs_attention else 0
+        told |= {"model": diagnosis.model, "repaired": done, "findings": findings}
+        return context.print_json(told, int(diagnosis.needs_attention))
+    _print(diagnosis, done, context)
+    return int(diagnosis.needs_attention)
 
 
 def _print(diagnosis: Diagnosis, done: list[str], context: Context) -> None:

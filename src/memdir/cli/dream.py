@@ -55,11 +55,11 @@ def run(options: argparse.Namespace, context: Context) -> int:
             await memory.close()
 
     outcome = asyncio.run(dream())
+    status = 0 if isinstance(outcome, DreamReport) else 1
     if options.json:
-        context.print_json(_plain(outcome))
-    else:
-        _print(outcome, context, with_patches=not asks)
-    return 0 if isinstance(outcome, DreamReport) else 1
+        return context.print_json(_plain(outcome), status)
+    _print(outcome, context, with_patches=not asks)
+    return status
 
 
 def _show(task: DreamTask) -> None:
@@ -124,7 +124,7 @@ def _plain(outcome: DreamReport | NotDreamt) -> dict[str, object]:
     from memdir.dream.dream import NotDreamt
 
     if isinstance(outcome, NotDreamt):
-        return {"ok": False, "dreamt": False, "reason": outcome.reason, "kept": outcome.kept or None}
+        return {"dreamt": False, "reason": outcome.reason, "kept": outcome.kept or None}
     return {
         "dreamt": not outcome.is_dry,
         "files": [

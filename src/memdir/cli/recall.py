@@ -273,6 +273,7 @@ class Check:
                 request = RecallRequest(pin.query, recent_tools=pin.recent_tools)
                 results.append((pin, memory.recallers.chooser(pin.scope or options.scope).choose(request).keys))
         never = _never_shown(log, memory, options.scope, context)
+        status = 0 if all(_holds(pin, got) for pin, got in results) else 1
         if options.json:
             cases = [
                 {
@@ -284,10 +285,9 @@ class Check:
                 }
                 for pin, got in results
             ]
-            context.print_json({"cases": cases, "neverShown": never})
-        else:
-            _print_checked(results, never, context)
-        return 0 if all(_holds(pin, got) for pin, got in results) else 1
+            return context.print_json({"cases": cases, "neverShown": never}, status)
+        _print_checked(results, never, context)
+        return status
 
 
 def _never_shown(log: RecallLog, memory: MemDir, scope: str, context: Context) -> list[str] | None:

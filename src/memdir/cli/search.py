@@ -43,12 +43,13 @@ class Search:
         with context.progress("indexing memories") as on_progress:
             found = memory.search(query, limit=options.limit, scope=options.scope, on_progress=on_progress)
         if options.json:
-            context.print_json({"query": query, "matches": [_plain_match(match, context) for match in found]})
-        elif not found:
+            told = [_plain_match(match, context) for match in found]
+            return context.print_json({"query": query, "matches": told}, int(not found))
+        if not found:
             context.terminal.line(f"No memory holds {clean(query)!r}.")
-        for match in () if options.json else found:
+        for match in found:
             _print_match(match, query.split(), context)
-        return 0 if found else 1
+        return int(not found)
 
 
 def _print_match(match: Match, words: list[str], context: Context) -> None:
@@ -85,12 +86,12 @@ class SearchSessions:
             searched = memory.session_search(on_progress=on_progress)
         hits = searched.search(query, limit=options.limit, now=memory.clock())
         if options.json:
-            context.print_json({"query": query, "matches": [_plain_hit(hit) for hit in hits]})
-        elif not hits:
+            return context.print_json({"query": query, "matches": [_plain_hit(hit) for hit in hits]}, int(not hits))
+        if not hits:
             context.terminal.line(f"No conversation or daily log has anything like {clean(query)!r}.")
-        for hit in () if options.json else hits:
+        for hit in hits:
             _print_hit(hit, query.split(), context)
-        return 0 if hits else 1
+        return int(not hits)
 
 
 def _print_hit(hit: Hit, words: list[str], context: Context) -> None:

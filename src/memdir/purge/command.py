@@ -53,11 +53,11 @@ class PurgeCommand:
         if not options.dry_run:
             also = _also(report.held, context) if sys.stdin.isatty() and not options.json else []
             report = memory.purge(options.source, also=also, **asked)
+        status = int(bool(report.held) and not options.dry_run)
         if options.json:
-            context.print_json(_plain(report))
-        else:
-            _tell(report, context)
-        return int(bool(report.held) and not options.dry_run)
+            return int(context.print_json(_plain(report), status))
+        _tell(report, context)
+        return status
 
 
 def _also(held: Sequence[PurgedFile], context: Any) -> list[str]:

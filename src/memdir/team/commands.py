@@ -276,14 +276,15 @@ class SyncCommand:
             return _status(options, context, memory)
         with context.progress("taking in the team's memories") as on_progress:
             report = memory.team.sync(is_dry=options.dry_run, on_progress=on_progress)
+        status = RemoteError.exit_code if report.problem else 0
         if options.json:
-            context.print_json({"ok": not report.problem, **_plain(report), "dryRun": options.dry_run})
+            context.print_json({**_plain(report), "dryRun": options.dry_run}, status)
         else:
             _tell_report(report, context, is_dry=options.dry_run)
         if options.watch and not options.dry_run:
             signal.signal(signal.SIGINT, _interrupt)
             _watch(context, memory)
-        return RemoteError.exit_code if report.problem else 0
+        return status
 
 
 def send_when_quiet(place: Place, send: Callable[[], None], *, quiet_seconds: float = QUIET_SECONDS) -> None:
