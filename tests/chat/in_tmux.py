@@ -21,7 +21,8 @@ class Tmux(Seen):
 
     def __init__(self, words: Sequence[str], *, cwd: Path, columns: int = 90, rows: int = 30) -> None:
         self._folder = tempfile.mkdtemp(prefix="memdir-tmux-")
-        kept = {**os.environ, "ANTHROPIC_API_KEY": KEY, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        keys = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+        kept = {**os.environ, **keys, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
         script = Path(self._folder, "run.sh")
         quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
         script.write_text(

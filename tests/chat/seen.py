@@ -10,16 +10,16 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.chat.hosts import QUIET, chosen
-from tests.model.providers import ANTHROPIC
+from tests.model.providers import ANTHROPIC, Provider
 from tests.provider_server import ProviderServer
 
 SECONDS = 60.0  # until something is shown, on a busy machine
 LOOK_SECONDS = 0.05
 
 
-def chat_words(server: ProviderServer | None, *more: str) -> list[str]:
+def chat_words(server: ProviderServer | None, *more: str, provider: Provider = ANTHROPIC) -> list[str]:
     """`memdir chat` with its model at the test server; the built-in model without one."""
-    settings = {**QUIET, **(chosen(ANTHROPIC, server) if server else {"model.provider": "builtin"})}
+    settings = {**QUIET, **(chosen(provider, server) if server else {"model.provider": "builtin"})}
     flags = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     return [str(Path(sys.executable).with_name("memdir")), "chat", *flags, *more]
 

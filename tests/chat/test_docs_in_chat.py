@@ -53,14 +53,15 @@ async def test_a_doc_that_the_agent_reads_is_updated_told_with_its_diff_and_take
     assert not person.asked, "the setting is the permission"
 
 
-async def test_following_the_hint_in_another_window_is_enough(project: Path) -> None:
+@pytest.mark.parametrize("provider", [ANTHROPIC, PROVIDERS[1]], ids=lambda provider: provider.name)
+async def test_following_the_hint_in_another_window_is_enough(provider: Provider, project: Path) -> None:
     """M2: a chat that is open takes the setting up, and gives no hint any more."""
     (project / "billing.md").write_text(TEXT)
     person = Person()
     reads = calls(("Read", {"file_path": "billing.md"}))
     with ProviderServer() as server:
         server.add(*script(reads, says("I see."), forks=answer))
-        memory, _ = opened(project, ANTHROPIC, server)
+        memory, _ = opened(project, provider, server)
         async with host_of(memory, person) as host:
             settings = Path(memory.layout.local_settings)
             settings.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from memdir.transcript import ToolUse, user
 from memdir.types import DreamReport, DreamTask
 from tests.chat.hosts import QUIET, Answered, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
-from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
+from tests.model.providers import PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
 from tests.provider_server.script import Body, Outcome
 from tests.test_session import switch_in_file
@@ -197,8 +197,10 @@ async def test_half_a_character_ends_no_conversation(provider: Provider, server:
     assert said[0] == "A face 😀, half \ufffd of one." and "Hello \ufffd!" in str(main_requests(server)[-1])
 
 
-async def test_a_person_sees_why_it_waits_before_it_tries_again(server: ProviderServer, project: Path) -> None:
-    memory, _ = opened(project, ANTHROPIC, server)
+async def test_a_person_sees_why_it_waits_before_it_tries_again(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    memory, _ = opened(project, provider, server)
     person = Person()
     server.add(*script(Refusal("overloaded", "we have many guests"), says("Here you are.")))
     async with host_of(memory, person) as host:
@@ -278,10 +280,10 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
 
 
 async def test_a_compaction_that_begins_a_turn_is_stopped_and_what_was_said_stays(
-    server: ProviderServer, project: Path
+    provider: Provider, server: ProviderServer, project: Path
 ) -> None:
     """X9, J1."""
-    memory, _ = opened(project, ANTHROPIC, server, **{"model.contextTokens": "20000"})
+    memory, _ = opened(project, provider, server, **{"model.contextTokens": "20000"})
     hung, loop = asyncio.Event(), asyncio.get_running_loop()
     server.on_hang = lambda: loop.call_soon_threadsafe(hung.set)
     replies = [says("reply " * 900) for _ in range(14)]
@@ -304,10 +306,10 @@ async def test_a_compaction_that_begins_a_turn_is_stopped_and_what_was_said_stay
 
 
 async def test_a_disk_that_refuses_what_was_said_is_a_failure_that_is_told(
-    server: ProviderServer, project: Path
+    provider: Provider, server: ProviderServer, project: Path
 ) -> None:
     """J1: nothing goes on that is not written down, and nothing of an earlier turn is told as said."""
-    memory, _ = opened(project, ANTHROPIC, server)
+    memory, _ = opened(project, provider, server)
     server.add(*script(says("One.")))
     person = Person()
     async with host_of(memory, person) as host:
@@ -325,10 +327,10 @@ async def test_a_disk_that_refuses_what_was_said_is_a_failure_that_is_told(
 
 
 async def test_what_a_disk_took_is_not_said_twice_and_what_it_refused_goes_before_what_is_said_next(
-    server: ProviderServer, project: Path
+    provider: Provider, server: ProviderServer, project: Path
 ) -> None:
     """J1."""
-    memory, _ = opened(project, ANTHROPIC, server)
+    memory, _ = opened(project, provider, server)
     server.add(*script(says("One."), says("Two.")))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     async with host_of(memory) as host:
@@ -341,7 +343,7 @@ async def test_what_a_disk_took_is_not_said_twice_and_what_it_refused_goes_befor
         assert end.ending == "failed" and host.is_waiting
         assert (await host.say("And at that.")).ending == "done" and not host.is_waiting
         name = host.session.id
-    async with host_of(opened(project, ANTHROPIC, server)[0], session_id=name) as again:
+    async with host_of(opened(project, provider, server)[0], session_id=name) as again:
         _day, *said = [one.text[:13] for one in again.conversation.messages if one.role == "user"]
     assert said == ["Hello!", "Look at this.", "a page of it ", "And at that."]
 
@@ -361,6 +363,26 @@ async def test_what_is_said_is_learned_and_comes_back_unasked(
     async with host_of(open_memory(project, clock=clock), second) as host:
         await host.say("Draft the release notes for the new version.")
         assert [os.path.basename(path) for path in host.recalled] == first.heard("saved")[0]["files"]
+
+
+async def test_what_a_provider_s_model_learned_comes_back_unasked(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """X1, R4."""
+    memory, _ = opened(project, provider, server)
+    path = os.path.join(memory.place.root, "project_freeze.md")
+    head = "---\nname: Deploys are frozen\ndescription: Deploys are frozen until 2027-03-01\ntype: project\n---\n\n"
+    steps = [says("Saved."), calls(("Write", {"file_path": path, "content": f"{head}{FROZEN}\n"}))]
+    server.add(*script(says("Noted."), forks=lambda _: steps.pop()))
+    person = Person()
+    async with host_of(memory, person) as host:
+        await host.say(FROZEN)
+    assert person.heard("saved") == [{"files": ["project_freeze.md"]}]
+    server.script_again(script(once_recalled))
+    async with host_of(opened(project, provider, server)[0]) as host:
+        await host.say("Until when are deploys frozen?")
+        assert host.recalled == (path,)
+    assert "auditors are in the house" in "".join(_messages(main_requests(server)[-1])[-4:])
 
 
 async def test_without_learning_memories_are_recalled_and_nothing_is_kept(project: Path) -> None:
@@ -435,11 +457,11 @@ async def test_a_daily_log_gains_lines_alone_and_a_dream_that_is_asked_for_makes
 
 
 async def test_the_built_in_model_says_once_what_it_is_though_another_one_answered_before(
-    server: ProviderServer, project: Path
+    provider: Provider, server: ProviderServer, project: Path
 ) -> None:
     """H1: what was said to other models, or to another agent whose home it is, introduced nobody."""
     server.add(*script(says("Here I am.")))
-    memory, _ = opened(project, ANTHROPIC, server)
+    memory, _ = opened(project, provider, server)
     async with host_of(memory) as host:
         await host.say("Hello!")
     told = []
@@ -478,9 +500,11 @@ async def test_off_is_off_no_memory_is_looked_up_nor_read(
     assert all("memory is off" in one["content"] for one in results[:3])
 
 
-async def test_what_runs_behind_is_seen_and_stopped_and_comes_again(server: ProviderServer, project: Path) -> None:
+async def test_what_runs_behind_is_seen_and_stopped_and_comes_again(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
     """D5: nothing that was stopped is lost."""
-    memory, _ = opened(project, ANTHROPIC, server)
+    memory, _ = opened(project, provider, server)
     hung = asyncio.Event()
     loop = asyncio.get_running_loop()
     server.on_hang = lambda: loop.call_soon_threadsafe(hung.set)
@@ -497,7 +521,7 @@ async def test_what_runs_behind_is_seen_and_stopped_and_comes_again(server: Prov
         await host.say("And thanks.")
         await host.session.extraction.drain()
         assert host.session.state.extract_cursor == host.conversation.messages[-1].id
-    assert "docs team first" in str([one.body for one in server.requests if is_fork(one.body)][-1]["messages"])
+    assert "docs team first" in str([one.body for one in server.requests if is_fork(one.body)][-1])
 
 
 async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
@@ -521,10 +545,10 @@ async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
 
 @pytest.mark.parametrize("what", ["aside", "compact"])
 async def test_what_a_person_waits_for_beside_a_turn_is_stopped_like_one_and_the_chat_goes_on(
-    server: ProviderServer, project: Path, what: str
+    provider: Provider, server: ProviderServer, project: Path, what: str
 ) -> None:
     """X9: a provider that hangs holds nobody."""
-    memory, _ = opened(project, ANTHROPIC, server)
+    memory, _ = opened(project, provider, server)
     hung, loop = asyncio.Event(), asyncio.get_running_loop()
     server.on_hang = lambda: loop.call_soon_threadsafe(hung.set)
 
@@ -595,17 +619,17 @@ async def test_memory_is_switched_off_and_on_in_the_middle(project: Path) -> Non
 
 
 async def test_memory_that_a_file_of_settings_switches_off_is_in_no_further_request(
-    server: ProviderServer, project: Path
+    provider: Provider, server: ProviderServer, project: Path
 ) -> None:
     """S5: neither the section nor the index; on again, both are."""
-    memory, _ = opened(project, ANTHROPIC, server)
+    memory, _ = opened(project, provider, server)
     memory.add(FROZEN)
     async with host_of(memory) as host:
         for is_on in (True, False, True):
             switch_in_file(memory, is_on=is_on)
             await host.say("Hello!")
-            sent = main_requests(server)[-1]
-            assert ("# Memory" in str(sent["system"])) is ("auditors" in str(sent["messages"][0])) is is_on
+            sent = str(main_requests(server)[-1])
+            assert ("# Memory" in sent) is ("auditors" in sent) is is_on
 
 
 async def test_more_tools_can_be_put_into_the_box(provider: Provider, server: ProviderServer, project: Path) -> None:

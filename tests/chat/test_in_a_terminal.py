@@ -38,11 +38,12 @@ from memdir.types import DreamTask
 from tests.chat.hosts import QUIET, host_of, is_fork, opened, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import SECONDS, Seen, chat_words
-from tests.model.providers import ANTHROPIC
+from tests.model.providers import ANTHROPIC, RESPONSES, Provider
 from tests.provider_server import Drop, Hang, ProviderServer, calls, says
 from tests.provider_server.script import Body, Outcome
 
 READY = "/help"
+pytestmark = pytest.mark.slow("openai-responses")  # the screen is the same, whoever answers
 in_tmux = pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
 
 
@@ -53,6 +54,7 @@ class Chatting:
     tmux: Seen
     server: ProviderServer
     project: Path
+    model: str
 
     def will_answer(self, *answers: Outcome) -> Seen:
         """What the model says from now on, on an empty screen."""
@@ -63,12 +65,14 @@ class Chatting:
     @property
     def sent(self) -> str:
         """All that the last request of the conversation said."""
-        return str([one.body for one in self.server.requests if not is_fork(one.body)][-1]["messages"])
+        body = [one.body for one in self.server.requests if not is_fork(one.body)][-1]
+        return str(body.get("messages") or body["input"])
 
 
-@pytest.fixture(scope="module")
-def chatting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chatting]:
+@pytest.fixture(scope="module", params=[ANTHROPIC, RESPONSES], ids=lambda provider: provider.name)
+def chatting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chatting]:
     """One chat for several tests: each says something of its own in it."""
+    provider: Provider = request.param
     if NO_TMUX:
         pytest.skip(NO_TMUX)
     place = tmp_path_factory.mktemp("chatting")
@@ -77,9 +81,10 @@ def chatting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chatting]:
     (home / "commands").mkdir(parents=True)
     own = "---\ndescription: look at a change\n---\nReview $ARGUMENTS with care.\n"
     (home / "commands/review.md").write_text(own, encoding="utf-8")
-    with ProviderServer() as server, Tmux(chat_words(server, "--home", str(home)), cwd=project) as tmux:
-        tmux.wait_for("memdir chat · claude-sonnet-5", READY)
-        yield Chatting(tmux, server, project)
+    more = ("--home", str(home))
+    with ProviderServer() as server, Tmux(chat_words(server, *more, provider=provider), cwd=project) as tmux:
+        tmux.wait_for(f"memdir chat · {provider.model}", READY)
+        yield Chatting(tmux, server, project, provider.model)
 
 
 @in_tmux
@@ -585,9 +590,9 @@ def test_forty_columns_wide_signs_and_a_resize_break_nothing(chatting: Chatting)
     tmux.resize(40, 20)
     try:
         tmux.say("And in a small window?")
-        shown = tmux.wait_for("Small now.", "claude-sonnet-5")
+        shown = tmux.wait_for("Small now.", chatting.model)
         assert all(len(line) <= 40 for line in shown.splitlines())
-        assert "claude-sonnet-5 │" in shown.rstrip().splitlines()[-1], "one footer, at the bottom"
+        assert f"{chatting.model} │" in shown.rstrip().splitlines()[-1], "one footer, at the bottom"
     finally:
         tmux.resize(90, 30)
 

@@ -16,12 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from memdir import open_memory
+from memdir import MemDir, open_memory
 from memdir.errors import UsageError
-from tests.chat.hosts import KEY, Person, chosen, host_of, is_fork, opened, script
+from tests.chat.hosts import Person, chosen, host_of, is_fork, opened, script
 from tests.conftest import Ran
-from tests.model.providers import ANTHROPIC, PROVIDERS, RESPONSES, Provider
-from tests.provider_server import Hang, ProviderServer, calls, says
+from tests.model.providers import PROVIDERS, RESPONSES, Provider
+from tests.provider_server import KEY, Hang, ProviderServer, calls, says
+
+pytestmark = pytest.mark.slow("openai-chat", "openai-responses")  # each starts processes, or a host a record
 
 MOMENTS = int(os.environ.get("CHAT_KILL_STEP", "4"))  # from one kill to the next
 TURN = (
@@ -32,8 +34,12 @@ TURN = (
 )
 
 
-@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
-@pytest.mark.slow("openai-chat", "openai-responses")
+@pytest.fixture(params=PROVIDERS, ids=lambda provider: provider.name)
+def provider(request: pytest.FixtureRequest) -> Provider:
+    found: Provider = request.param
+    return found
+
+
 async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Provider, project: Path) -> None:
     """A kill leaves the records up to some point, and maybe half of the next: all of them are tried."""
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")
@@ -109,14 +115,16 @@ NURSERY = textwrap.dedent(
 )
 
 
-async def test_killed_for_real_at_every_moment_of_a_turn_it_goes_on_and_loses_nothing(project: Path) -> None:
+async def test_killed_for_real_at_every_moment_of_a_turn_it_goes_on_and_loses_nothing(
+    provider: Provider, project: Path
+) -> None:
     """SIGKILL wherever something is told or asked: words, replies, calls, results, questions."""
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")
     with ProviderServer(script(*TURN)) as server:
-        words = [f"{name}={value}" for name, value in chosen(ANTHROPIC, server).items()]
+        words = [f"{name}={value}" for name, value in chosen(provider, server).items()]
         program = [sys.executable, "-c", NURSERY, str(project), *words]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        environment = {**os.environ, "ANTHROPIC_API_KEY": KEY}
+        environment = {**os.environ, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         with subprocess.Popen(program, env=environment, text=True, **pipes) as nursery:  # type: ignore[call-overload]
             told = json.loads(nursery.stdout.readline())  # in a turn that nobody kills
             for moment in itertools.count(1, MOMENTS):
@@ -130,14 +138,14 @@ async def test_killed_for_real_at_every_moment_of_a_turn_it_goes_on_and_loses_no
                     break
                 assert status == -signal.SIGKILL
                 server.script_again(script(says("Resumed.")))
-                await _goes_on(project, server, f"killed-{moment}", told[:moment])
+                memory, _ = opened(project, provider, server)
+                await _goes_on(memory, project, f"killed-{moment}", told[:moment])
             nursery.stdin.close()
     assert moment > len(told) >= 15, "at all of them"
 
 
-async def _goes_on(project: Path, server: ProviderServer, session_id: str, told: list[str]) -> None:
+async def _goes_on(memory: MemDir, project: Path, session_id: str, told: list[str]) -> None:
     """`told` is what the person had been shown."""
-    memory, _ = opened(project, ANTHROPIC, server)
     async with host_of(memory, session_id=session_id, is_learning=False) as host:
         left = host.conversation.messages
         assert [one.text for one in left if one.role == "user" and not one.is_meta and one.text] == ["Change it."]
@@ -152,7 +160,7 @@ async def _goes_on(project: Path, server: ProviderServer, session_id: str, told:
         assert host.conversation.messages[: len(left)] == left
 
 
-def test_killed_for_real_in_the_middle_of_a_reply_it_is_answered_on_resume(project: Path, tmp_path: Path) -> None:
+def test_killed_for_real_in_the_middle_of_a_reply_it_is_answered_on_resume(provider: Provider, project: Path) -> None:
     program = textwrap.dedent(
         """
         import asyncio, sys
@@ -169,8 +177,8 @@ def test_killed_for_real_in_the_middle_of_a_reply_it_is_answered_on_resume(proje
         """
     )
     with ProviderServer([Hang(says("Half of it " * 30), after_events=5), says("Yes, I am.")]) as server:
-        words = [f"{name}={value}" for name, value in chosen(ANTHROPIC, server).items()]
-        environment = {**os.environ, "ANTHROPIC_API_KEY": KEY}
+        words = [f"{name}={value}" for name, value in chosen(provider, server).items()]
+        environment = {**os.environ, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         process = subprocess.Popen([sys.executable, "-c", program, str(project), *words], env=environment)
         server.on_hang = lambda: process.send_signal(signal.SIGKILL)
         assert process.wait(60) == -signal.SIGKILL
@@ -182,14 +190,14 @@ def test_killed_for_real_in_the_middle_of_a_reply_it_is_answered_on_resume(proje
         import asyncio
 
         async def resumed() -> str:
-            memory, _ = opened(project, ANTHROPIC, server)
+            memory, _ = opened(project, provider, server)
             async with host_of(memory, session_id="monday") as host:
                 assert host.is_waiting
                 return (await host.retry()).text
 
         assert asyncio.run(resumed()) == "Yes, I am."
         asked = [one.body for one in server.requests if not is_fork(one.body)]
-        assert str(asked[-1]["messages"]).count("Are you there?") == 1
+        assert str(asked[-1]).count("Are you there?") == 1
     assert open_memory(project).sessions()[0].title == "Are you there?"
 
 

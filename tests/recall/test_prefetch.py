@@ -162,6 +162,17 @@ async def test_a_file_is_shown_whatever_its_name(project: Path, name: str) -> No
     assert injection.keys == (name,)
 
 
+@pytest.mark.parametrize("trust", ["", "trust: tool\n"])
+async def test_the_files_that_were_shown_are_known_also_where_they_are_quoted(project: Path, trust: str) -> None:
+    """H1, L3: what a key of the chat opens."""
+    memory = opened(project)
+    path = Path(memory.place.root, "port.md")
+    path.write_text(path.read_text().replace("type: project\n", f"type: project\n{trust}"))
+    pending = memory.session("a").prefetch(PORT)
+    (text,) = await joined(pending)
+    assert ("quoted material" in text) is bool(trust) and pending.files == (str(path),)
+
+
 async def test_no_name_ends_the_reminder_or_its_line(project: Path) -> None:
     memory = opened(project, files=())
     Path(memory.place.root, "a\nObey <").mkdir()

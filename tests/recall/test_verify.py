@@ -63,6 +63,20 @@ def words(project: Path, text: str) -> list[str]:
     return [item.words for item in Verifier(str(project)).missing(text, max_seconds=20)]
 
 
+def test_where_no_git_tells_paths_that_stood_are_remembered_within_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R6: a process may go on for weeks."""
+    monkeypatch.setattr("memdir.recall.verify.MAX_SEEN", 2)
+    paths, verifier = [tmp_path / "src" / f"{name}.py" for name in "abc"], Verifier(str(tmp_path))
+    paths[0].parent.mkdir()
+    for path in paths:
+        path.touch()
+        assert verifier.missing(f"See src/{path.name}.") == []
+        path.unlink()
+    assert [one.name for one in verifier.missing("src/a.py src/b.py src/c.py")] == ["src/a.py", "src/b.py"]
+
+
 def test_a_renamed_file_is_named_with_its_new_name(project: Path) -> None:
     assert words(project, "Settings are read in src/old_name.py, see src/kept.py") == [
         "src/old_name.py (renamed to src/new_name.py)"

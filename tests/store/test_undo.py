@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import EditConflict, HistoryError, MemoryNotFound
-from memdir.store.history import Origin
+from memdir.store.history import MADE, Origin
 from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore
-from memdir.store.undo import restore, undo
+from memdir.store.undo import newest_own, restore, undo
 from tests.conftest import Clock
 
 CLI = Origin("cli")
@@ -33,6 +33,14 @@ def test_each_undo_goes_one_change_further_back(store: MemoryStore) -> None:
         assert files(store) == state
     with pytest.raises(MemoryNotFound, match="nothing to undo"):
         undo(store)
+
+
+def test_a_process_knows_its_last_changes_and_not_all_that_it_ever_made(store: MemoryStore) -> None:
+    MADE.extend(f"{number:040x}" for number in range(5_000))
+    for text in ("One", "Two"):
+        add_memory(store, text, kind=None, origin=CLI)
+    assert newest_own([store], "")[1].id == store.history.log()[0].id == MADE[-1]
+    assert len(MADE) <= 1_000
 
 
 def test_an_undo_can_be_undone(store: MemoryStore) -> None:

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memdir.errors import ModelError
-from memdir.prompts.door import shown_line
+from memdir.prompts.door import quoted_line, shown_line
 from memdir.recall.recall import Prepared, Recaller, RecallRequest, Shown, Stopped
 from memdir.transcript.message import Message, user
 
@@ -180,8 +180,8 @@ class Prefetch:
         if self._recaller is None or prepared is None:
             return []
         texts = self._recaller.show(prepared)
-        found = (memory.path for _, ready in prepared.scopes for memory, _ in ready)
-        self.files = tuple(path for path in found if any(f": {shown_line(path)}:" in text for text in texts))
+        told, found = "".join(texts), (memory.path for _, ready in prepared.scopes for memory, _ in ready)
+        self.files = tuple(one for one in found if any(f": {name(one)}:" in told for name in (shown_line, quoted_line)))
         return [self._as_message(text) for text in texts]
 
     def cancel(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
 MAX_CHECKED = 12  # names of one memory
+MAX_SEEN = 10_000  # paths that are known to have stood, where no git tells
 MAX_TRIES = 3  # of one name: a busy disk may be slow once, a giant history is so each time
 MAX_TEXT_CHARACTERS = 200_000  # a memory is a page
 
@@ -107,14 +108,12 @@ class Verifier:
             for kind, name in named:
                 if time.monotonic() >= deadline:
                     break
-                missing = self._check(kind, name, history)
-                if missing:
+                if missing := self._check(kind, name, history):
                     found.append(missing)
         return found
 
     def _forget_if_moved(self) -> None:
-        head = _head_of(self._project)
-        if head != self._head:
+        if (head := _head_of(self._project)) != self._head:
             self._known.clear()
             self._tries.clear()
             self._head = head
@@ -122,7 +121,8 @@ class Verifier:
     def _check(self, kind: str, name: str, history: GitHistory) -> Missing | None:
         """Paths are looked at every time, they are cheap; what costs a process is remembered."""
         if kind == "path" and self._stands(name):
-            self._seen.add(name)
+            if len(self._seen) < MAX_SEEN:
+                self._seen.add(name)
             return None
         if not history.is_there:
             return Missing(name) if name in self._seen else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -29,7 +29,7 @@ _LINES = (
 _LOGGED = "Logged"  # the same for lines of daily logs: "made.md = logs/…/2026-11-16.md:id; …"
 _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record of a change that merged memories
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
-MADE: dict[str, int] = {}  # the changes that this process recorded, in whatever store, by id, and when (monotonic)
+MADE = deque[str](maxlen=1_000)  # the last changes that this process recorded, in whatever store: their ids
 PULLED = "team"  # the source of what a sync took in from teammates
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
@@ -215,7 +215,7 @@ class History:
         after.head = self.git.commit(after.tree, table.head, text, date=int(when), since_ns=since_ns)
         self._note_looks(after, wanted)
         self._save(after)
-        MADE[after.head] = time.monotonic_ns()
+        MADE.append(after.head)
         self._pack_if_many(after.head)
         return True
 

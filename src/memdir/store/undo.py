@@ -181,7 +181,7 @@ def newest_own(stores: Sequence[MemoryStore], session: str) -> tuple[MemoryStore
             "this conversation has changed nothing that is not taken back",
             remedy="`memdir undo` takes back what others changed; `memdir log` shows it first",
         )
-    return max(found, key=lambda one: (one[1].time, MADE.get(one[1].id, -1)))
+    return max(found, key=lambda one: (one[1].time, MADE.index(one[1].id) if one[1].id in MADE else -1))
 
 
 def _take_back(
