@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -16,8 +17,9 @@ import pytest
 from memdir.attach.agents import all_agents
 from memdir.settings import Environment
 from tests.attach.conftest import Run, Told
-from tests.attach.test_attach import in_terminal, nothing
+from tests.attach.test_attach import in_terminal, nothing, snapshot
 from tests.clients.coding_agents import NAMES
+from tests.clients.terminal import Terminal
 
 
 def status_of(told: Told, agent: str) -> dict[str, Any]:
@@ -368,7 +370,7 @@ def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run
     (user_home / ".gemini/GEMINI.md").write_text("- The release branch is called stable\n")
     assert "1 note that" in run("attach", "gemini", "--past", "--dry-run").stderr
     assert "1 note that" in told("attach", "gemini", "--past", "--dry-run")["past"]
-    first, *_ = run("attach", "gemini", "--past", "--yes").stderr.splitlines()
+    _others, first, *_ = run("attach", "gemini", "--past", "--yes").stderr.splitlines()
     assert "1 note that" in first
     assert "nothing that is not known yet" in run("attach", "gemini", "--past", "--yes").stderr
     assert run("list", "--scope", "user").stdout.count("is called stable") == 1
@@ -411,6 +413,54 @@ def test_an_empty_file_is_empty_again_and_a_link_to_nothing_is_in_nobody_s_way(r
     run("attach", "claude", "--yes")
     run("detach", "--yes")
     assert path.read_bytes() == b"" and link.is_symlink()
+
+
+@pytest.mark.parametrize("agent", ["claude", "gemini", "qwen", "opencode"])
+def test_what_is_attached_here_stands_in_the_repository_and_is_known_there(
+    run: Run, told: Told, user_home: Path, project: Path, tmp_path: Path, agent: str
+) -> None:
+    before, there = snapshot(user_home), snapshot(project)
+    run("attach", agent, "--here", "--yes")
+    assert snapshot(user_home) == before
+    new = [name for name in snapshot(project) if name not in there]
+    assert new and all(name.startswith((f".{agent}/", ".mcp.json")) for name in new)
+    assert "Everything is attached already" in run("attach", agent, "--here", "--yes").stdout
+    here = status_of(told, agent)
+    assert here["state"] == "attached" and "in this repository alone" in str(here["notes"])
+    other = tmp_path / "other"
+    other.mkdir()
+    assert status_of(lambda *words: told(*words, "--project", str(other)), agent)["state"] == "not attached"
+    run("attach", agent, "--yes")
+    assert "`memdir detach" in str(status_of(told, agent)["problems"]), "everything would come twice"
+    run("detach", agent, "--yes")
+    assert (snapshot(user_home), snapshot(project)) == (before, there)
+
+
+def test_who_is_attached_for_all_projects_or_trusts_by_place_is_not_attached_here(
+    run: Run, user_home: Path, project: Path
+) -> None:
+    there = snapshot(project)
+    assert "`memdir attach codex`" in run("attach", "codex", "--here", "--yes", code=1).stderr
+    run("attach", "claude", "--yes")
+    assert "Claude Code is attached in your own settings" in run("attach", "claude", "--here", "--yes", code=1).stderr
+    assert snapshot(project) == there
+
+
+def test_a_diff_is_headed_by_its_agent_and_who_is_left_out_is_named(
+    run: Run, user_home: Path, memdir_command: str, project: Path
+) -> None:
+    shutil.rmtree(user_home / ".qwen")
+    done = run("attach", "claude", "codex", "--dry-run")
+    assert done.stdout.startswith(f"claude\n--- {user_home}/.claude/settings.json\n")
+    assert f"\ncodex\n--- {user_home}/.codex/hooks.json\n" in done.stdout
+    assert "not attached: Gemini CLI, opencode\n" in done.stderr and "not installed: Qwen Code\n" in done.stderr
+    command = [memdir_command, "attach", "claude"]
+    with Terminal(command, cwd=project, environment={**os.environ, "NO_COLOR": "1", "COLUMNS": "60"}) as terminal:
+        terminal.wait_for("[o]ff?")
+        assert max(map(len, terminal.lines)) <= 60
+        terminal.type("k\n")
+        terminal.wait_for("on your subscription?")
+        assert max(map(len, terminal.lines)) <= 60
 
 
 def test_what_is_attached_elsewhere_is_told(

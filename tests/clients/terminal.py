@@ -54,6 +54,11 @@ class Terminal:
         """All that was shown since something was typed last, without colours; blanks are not told apart."""
         return re.sub(r"\s+", " ", _CONTROL.sub(" ", self._raw[self._from :].decode("utf-8", "replace")))
 
+    @property
+    def lines(self) -> list[str]:
+        """The same line by line, as it was printed."""
+        return _CONTROL.sub("", self._raw[self._from :].decode("utf-8", "replace")).splitlines()
+
     def wait_for(self, *words: str) -> str:
         """Until one of these is shown: which one."""
         until = time.monotonic() + SECONDS

@@ -112,6 +112,24 @@ def test_detaching_leaves_the_settings_as_they_were(desk: Desk, name: str) -> No
     assert not recalled(desk.asked(name, "hello again"))
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "codex"])
+def test_an_agent_that_is_attached_in_a_repository_has_memory_there_and_nowhere_else(desk: Desk, name: str) -> None:
+    desk.memdir("attach", name, "--here", "--yes")
+    desk.memdir("remember", RULE)
+    requests = desk.asked(name, QUESTION)
+    [shown] = recalled(requests)
+    assert "never mock the database" in shown
+    assert any(offered(request.body) >= TOOLS for request in requests)
+    assert "attached" in desk.memdir("attach", "--status", name)
+    desk.memdir("detach", name, "--yes")
+    assert not [
+        path
+        for path in desk.project.rglob("*")
+        if path.is_file() and ".git" not in path.parts and b"memdir" in path.read_bytes()
+    ]
+    assert not recalled(desk.asked(name, QUESTION))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("trouble", ["uninstalled", "home unwritable", "killed", "not memdir any more"])
 def test_the_client_answers_whatever_has_become_of_memdir(attached: Desk, name: str, trouble: str) -> None:

@@ -42,6 +42,7 @@ _TRIED = {
 }
 _VERSION_SECONDS = 10.0  # until an agent has told its version, on a busy machine
 _MAX_MANIFEST = 1 << 20
+_LOCAL, _SHARED_SERVERS = "settings.local.json", ".mcp.json"  # of Claude Code, in a repository
 _PLUGIN_MARK = "// Made by `memdir attach`"  # how our plugin begins
 # One word in which a shell does nothing but take the quotes off, and does not set a variable.
 _WORD = r"""(?!\w+\+?=)(?:'[^']*'|"[^"$`\\!]*"|\\[^\n]|[\w@%+=:,./~-])+"""
@@ -125,9 +126,19 @@ class Agent:
         """Where a plugin of ours takes the place of hooks; "" where there are hooks."""
         return os.path.join(self.home, "plugins", f"{NAME}.js") if self.name == "opencode" else ""
 
+    def in_project(self, tree: str) -> Agent:
+        """The same agent by what it reads in a repository; Claude Code has a file there for one person alone."""
+        home = os.path.join(tree, f".{self.name}")
+        if self.name != "claude":
+            return replace(self.at(os.path.join(home, os.path.basename(self.servers_file))), own_memory=())
+        hooks, servers = os.path.join(home, _LOCAL), os.path.join(tree, _SHARED_SERVERS)
+        return replace(self, home=home, hooks_file=hooks, servers_file=servers, own_memory=())
+
     def at(self, path: str) -> Agent:
         """The same agent, with its settings where one of its files lies."""
         home = os.path.dirname(os.path.dirname(path) if path.endswith(".js") else path)
+        if os.path.basename(path) in (_LOCAL, _SHARED_SERVERS):
+            return self.in_project(home.removesuffix(f"{os.sep}.claude"))
         hooks, servers = (
             os.path.join(home, os.path.basename(file)) if file else "" for file in (self.hooks_file, self.servers_file)
         )

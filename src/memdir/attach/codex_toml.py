@@ -8,11 +8,11 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memdir.attach.agents import NAME, Agent, is_our_server
+from memdir.attach.agents import NAME, Agent, is_our_server, table
 from memdir.errors import BadMemoryFile
 
 MAX_DEPTH = 100  # of tables in tables: beyond, nobody wrote it by hand, and comparing it ends in an error
@@ -83,18 +83,15 @@ def without_server(text: str, path: str) -> str:
     """Without our server and what Codex keeps of its tools below it, in whichever form its owner wrote it."""
     if not is_our_server(_server(parsed_toml(text, path))):
         return text
-    return _as_meant(text, _cut(text, lambda names: names[:2] == ["mcp_servers", NAME]), path, {})
+    return _as_meant(text, [_cut(text, lambda names: names[:2] == ["mcp_servers", NAME])], path, {})
 
 
 def _with_command(text: str, old: str, new: str, path: str) -> str:
     """With another program and all else that its owner wrote there, in whichever form: it stands where putting the new
     one in its place gives what is meant."""
     ours = {**_server(parsed_toml(text, path)), "command": new}
-    for found in re.finditer("|".join(re.escape(form) for form in (_quoted(old), f"'{old}'")), text):
-        changed = text[: found.start()] + _quoted(new) + text[found.end() :]
-        if _says(text, changed, path, ours):
-            return changed
-    raise _unfit(path)
+    found = re.finditer("|".join(re.escape(form) for form in (_quoted(old), f"'{old}'")), text)
+    return _as_meant(text, (text[: at.start()] + _quoted(new) + text[at.end() :] for at in found), path, ours)
 
 
 def _with_home(text: str, agent: Agent) -> str:
@@ -111,23 +108,24 @@ def _with_home(text: str, agent: Agent) -> str:
     above = table or next((one for one in pieces if one.path == [*place[:2], "command"]), None)
     line = _home_line(agent).removeprefix("env." if table else "")
     changed = "".join(one.text + (line if one is above else "") for one in pieces)
-    return _as_meant(text, changed, agent.servers_file, {**ours, **({"env": variables} if variables else {})})
+    return _as_meant(text, [changed], agent.servers_file, {**ours, **({"env": variables} if variables else {})})
 
 
 def _home_line(agent: Agent) -> str:
     return f"env.MEMDIR_HOME = {_quoted(agent.memory)}\n" if agent.memory else ""
 
 
-def _server(parsed: Mapping[str, object]) -> dict[str, object]:
-    servers = parsed.get("mcp_servers")
-    found = servers.get(NAME) if isinstance(servers, dict) else None
-    return found if isinstance(found, dict) else {}
+def _server(parsed: dict[str, Any]) -> dict[str, Any]:
+    return table(table(parsed, "mcp_servers"), NAME)
 
 
-def _as_meant(before: str, after: str, path: str, ours: dict[str, object]) -> str:
-    if not _says(before, after, path, ours):
-        raise _unfit(path)
-    return after
+def _as_meant(before: str, texts: Iterable[str], path: str, ours: dict[str, object]) -> str:
+    """The first of them that says what it should."""
+    for after in texts:
+        if _says(before, after, path, ours):
+            return after
+    told = f"{path}: {_SERVER} cannot be changed without harm to the rest"
+    raise BadMemoryFile(told, remedy=f"Change or take out {_SERVER} by hand, then try again")
 
 
 def _says(before: str, after: str, path: str, ours: dict[str, object]) -> bool:
@@ -145,11 +143,6 @@ def _says(before: str, after: str, path: str, ours: dict[str, object]) -> bool:
         if not servers:
             parsed.pop("mcp_servers", None)
     return is_ours and old == new
-
-
-def _unfit(path: str) -> BadMemoryFile:
-    told = f"{path}: {_SERVER} cannot be changed without harm to the rest"
-    return BadMemoryFile(told, remedy=f"Change or take out {_SERVER} by hand, then try again")
 
 
 # The trust in hooks, which Codex keeps by their places: `hooks.state."/home/a/.codex/hooks.json:stop:0:0"`
@@ -178,10 +171,8 @@ def without_trust(text: str, agent: Agent, gone: Sequence[Gone], changed: Sequen
     return text
 
 
-def _state(parsed: Mapping[str, Any]) -> dict[str, object]:
-    hooks = parsed.get("hooks")
-    state = hooks.get("state") if isinstance(hooks, dict) else None
-    return state if isinstance(state, dict) else {}
+def _state(parsed: dict[str, Any]) -> dict[str, object]:
+    return table(table(parsed, "hooks"), "state")
 
 
 def _beside_trust(parsed: Mapping[str, Any]) -> dict[str, object]:

@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Container, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from memdir.attach.agents import Agent, all_agents, program_path
 from memdir.attach.json_text import JsonText
@@ -36,7 +36,7 @@ _TRIES = 5  # at settings that their client writes in all the time
 
 class Attach:
     """Give your coding agents one memory: hooks and an MCP server go into your own settings of Claude Code, Codex,
-    Gemini CLI, Qwen Code and opencode, of those named or of all that are installed. The repository is left alone.
+    Gemini CLI, Qwen Code and opencode, of those named or of all that are installed, not into the repository's.
 
     You see every change first. What else stands in those files stays as it is; `memdir detach` takes ours out again."""
 
@@ -46,6 +46,7 @@ class Attach:
         "memdir attach --dry-run         # only show it",
         "memdir attach --status          # what is attached, and whether it works",
         "memdir attach --not-here        # off for this project alone",
+        "memdir attach claude --here     # in the repository's settings instead, for this project alone",
     )
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
@@ -65,6 +66,7 @@ class Attach:
         )
         parser.add_argument("--past", action="store_true", help="learn from past sessions of this project too")
         parser.add_argument("--not-here", action="store_true", help="switch memory off for this project")
+        parser.add_argument("--here", action="store_true", help="in the settings of this repository, not in your own")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.not_here:
@@ -73,6 +75,7 @@ class Attach:
         if options.status:
             return report(_chosen(options.agents, known), context, as_json=options.json)
         agents = _wanted(options.agents, known, context)
+        agents = _in_repository(agents, context) if options.here else agents
         chosen = _own_memories(agents, options, context)
         learner = options.learn_with or _asked_who_learns(agents, options, context)
 
@@ -90,7 +93,7 @@ class Attach:
             plan.edits += _own_settings({"memoryHome": home, "attach.model": learner}, context)
             return plan
 
-        plan, code = _carry_out(planned, options, context, is_detaching=False)
+        plan, code = _carry_out(planned, options, context)
         if code == 0 and not options.dry_run and not options.json:
             for line in _next_steps(agents, plan, context):
                 context.note(line)
@@ -111,7 +114,7 @@ class Detach:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         known = all_agents(context.environment)
         agents = _chosen(options.agents, known)
-        _, code = _carry_out(lambda: plan_detach(agents, _record(context)), options, context, is_detaching=True)
+        _, code = _carry_out(lambda: plan_detach(agents, _record(context)), options, context)
         for agent in (one for one in agents if look_at(one, is_installed=False).has_plugin and not options.json):
             context.note(f"{agent.title} has the plugin: memory goes on through it until you remove it there")
         if not options.dry_run and not is_anything_attached(known.values()):
@@ -161,9 +164,7 @@ def _is_asking(options: argparse.Namespace) -> bool:
 def _asked_for(agent: Agent, options: argparse.Namespace, context: Any) -> OwnMemory:
     if not _is_asking(options):
         return "keep"
-    question = (
-        f"{agent.title} keeps a memory of its own. [K]eep it beside this one, [s]erve it for all, switch it [o]ff? "
-    )
+    question = f"{agent.title} keeps a memory of its own: [K]eep it as well, [s]erve it for all, switch it [o]ff? "
     answers: dict[str, OwnMemory] = {"": "keep", "k": "keep", "s": "serve", "o": "off"}
     return answers[_letter(question, answers, context)]
 
@@ -181,23 +182,21 @@ def _asked_who_learns(agents: Sequence[Agent], options: argparse.Namespace, cont
     is_chosen = settings.model_provider != "auto" or "attach.model" in settings.origins
     if is_chosen or not names & {"claude", "codex"} or not _is_asking(options):
         return ""
-    told = (
-        "Which model learns from what you say: the [B]uilt-in one, here, or the agent's own ([h]ost: claude, codex), "
-    )
-    return "host" if _letter(f"{told}on your subscription? ", ("", "b", "h"), context) == "h" else "builtin"
+    question = "Which model learns from what you say: [B]uilt-in, or the agent's own ([h]ost), on your subscription? "
+    return "host" if _letter(question, ("", "b", "h"), context) == "h" else "builtin"
 
 
-def _own_settings(values: dict[str, str], context: Any) -> list[FileEdit]:
+def _own_settings(values: dict[str, object], context: Any, layer: Literal["user", "local"] = "user") -> list[FileEdit]:
     """The edit of memdir's own settings: those of the values that are not empty."""
-    path = settings_files(context.environment, context.memory.layout)["user"]
+    path = settings_files(context.environment, context.memory.layout)[layer]
     before = read_settings_text(path)
     text = JsonText(before or "", path)
     for name, value in values.items():
         first, _, rest = name.partition(".")
         is_nested = bool(rest) and isinstance(text.get(first), dict)
-        if value:
+        if value != "":
             text = text.with_member([first] if is_nested else [], rest if is_nested else name, value)
-    return [FileEdit(path, before, text.text)] if any(values.values()) else []
+    return [FileEdit(path, before, text.text)] if any(value != "" for value in values.values()) else []
 
 
 def _add_agents(parser: argparse.ArgumentParser) -> None:
@@ -218,13 +217,32 @@ def _chosen(names: Sequence[str], known: dict[str, Agent]) -> list[Agent]:
 
 
 def _wanted(names: Sequence[str], known: dict[str, Agent], context: Any) -> list[Agent]:
-    if names:
-        return _chosen(names, known)
-    found = [agent for agent in known.values() if agent.is_installed(context.environment)]
+    """Those that are named, or all that are installed; of the others it is told how they stand."""
+    installed = [agent for agent in known.values() if agent.is_installed(context.environment)]
+    found = _chosen(names, known) if names else installed
     if not found:
         titles = ", ".join(agent.title for agent in known.values())
         remedy = "Name the one that you will install: memdir attach claude"
         raise MemdirError(f"none of {titles} is installed here", remedy=remedy)
+    others = [look_at(agent, is_installed=agent in installed) for agent in known.values() if agent not in found]
+    for state in ("not attached", "not installed"):
+        if titles := ", ".join(one.title for one in others if one.state == state):
+            context.note(f"{state}: {titles}")
+    return found
+
+
+def _in_repository(agents: Sequence[Agent], context: Any) -> list[Agent]:
+    """The same by the settings of this repository, of those who are not attached for all projects."""
+    found = []
+    for agent in agents:
+        if agent.name == "codex":
+            context.note("Codex keeps what it trusts of a repository in your own settings: `memdir attach codex`")
+        elif look_at(agent, is_installed=True).is_attached:
+            context.note(f"{agent.title} is attached in your own settings, for all projects")
+        else:
+            found.append(agent.in_project(context.memory.layout.work_tree))
+    if not found:
+        raise MemdirError("nothing is left to attach here", remedy="`memdir attach --status` tells how each stands")
     return found
 
 
@@ -232,21 +250,19 @@ def _record(context: Any) -> AttachRecord:
     return AttachRecord(context.memory.layout.attach_record)
 
 
-def _carry_out(
-    planned: Callable[[], EditPlan], options: argparse.Namespace, context: Any, *, is_detaching: bool
-) -> tuple[EditPlan, int]:
+def _carry_out(planned: Callable[[], EditPlan], options: argparse.Namespace, context: Any) -> tuple[EditPlan, int]:
     """Show, ask and write. What a client wrote in its settings meanwhile is planned for, and shown, anew."""
     for _ in range(_TRIES - 1):
         plan = planned()
         try:
-            return plan, _try_out(plan, options, context, is_detaching=is_detaching)
+            return plan, _try_out(plan, options, context)
         except EditConflict as error:
             context.note(f"{error}: what would change now")
     plan = planned()
-    return plan, _try_out(plan, options, context, is_detaching=is_detaching)
+    return plan, _try_out(plan, options, context)
 
 
-def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_detaching: bool) -> int:
+def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any) -> int:
     changes, refused = plan.changes, int(bool(plan.refused))
     if not options.json:
         for edit in changes + [edit for edit in plan.only_shown if options.dry_run and edit.is_change]:
@@ -255,16 +271,16 @@ def _try_out(plan: EditPlan, options: argparse.Namespace, context: Any, *, is_de
             context.note(told)
     is_written = bool(changes) and not options.dry_run and (options.yes or _asked(changes, options, context))
     if is_written:
-        _record(context).write(changes, is_detaching=is_detaching)
+        _record(context).write(changes, is_detaching=plan.is_detaching)
     if options.json:
         files = [{"path": edit.path, "diff": _diff(edit)} for edit in changes]
         answer = {"changes": files, "refused": plan.refused, "written": is_written, "past": plan.past}
         return int(context.print_json(answer, refused))
     if not changes and not plan.refused:
-        context.terminal.line("Nothing is attached." if is_detaching else "Everything is attached already.")
+        context.terminal.line("Nothing is attached." if plan.is_detaching else "Everything is attached already.")
     elif is_written:
         names = ", ".join(dict.fromkeys(edit.agent for edit in changes if edit.agent)) or "as before"
-        verb = "Detached" if is_detaching else "Attached"
+        verb = "Detached" if plan.is_detaching else "Attached"
         context.terminal.line(f"{verb} {names}: {counted(len(changes), 'file')} changed.")
     elif changes and not options.dry_run:
         context.terminal.line("Nothing was changed.")
@@ -282,6 +298,7 @@ def _asked(changes: Sequence[FileEdit], options: argparse.Namespace, context: An
 
 
 def _show(edit: FileEdit, context: Any) -> None:
+    context.terminal.line(context.terminal.bold(edit.agent or "memdir"))
     colours = {"+": "green", "-": "red", "@": "cyan"}
     for line in _diff(edit):
         colour = colours.get(line[:1])
@@ -308,18 +325,15 @@ def _next_steps(agents: Sequence[Agent], plan: EditPlan, context: Any) -> list[s
 
 
 def _switch_off_here(options: argparse.Namespace, context: Any) -> int:
-    layout = context.memory.layout
-    path = settings_files(context.environment, layout)["local"]
-    before = read_settings_text(path)
-    edit = FileEdit(path, before, JsonText(before or "", path).with_member([], "memoryEnabled", False).text)
+    [edit] = _own_settings({"memoryEnabled": False}, context, "local")
     if not options.dry_run:
-        write_project_file(path, (edit.after or "").encode())
+        write_project_file(edit.path, (edit.after or "").encode())
     if options.json:
-        told = {"memoryEnabled": False, "file": path, "diff": _diff(edit), "written": not options.dry_run}
+        told = {"memoryEnabled": False, "file": edit.path, "diff": _diff(edit), "written": not options.dry_run}
         return int(context.print_json(told))
     if options.dry_run:
         _show(edit, context)
         return 0
-    context.terminal.line(f"Memory is off in {os.path.basename(layout.work_tree)}.")
+    context.terminal.line(f"Memory is off in {os.path.basename(context.memory.layout.work_tree)}.")
     context.note("`memdir config set memoryEnabled --unset --layer local` switches it on again")
     return 0

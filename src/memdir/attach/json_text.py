@@ -20,6 +20,7 @@ from memdir.errors import BadMemoryFile
 MAX_DEPTH = 200
 _SPACE = re.compile(r"[ \t\r\n\ufeff]+")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BLANK = " \t\r\n"
 _LINE_END = re.compile(r"[ \t\r]*\n")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
@@ -84,7 +85,9 @@ class JsonText:
 
         for at in range(len(path)):
             if self._node(path[: at + 1]) is None:
-                made = _nested([*path[at + 1 :], key], value)
+                made = value
+                for name in reversed([*path[at + 1 :], key]):
+                    made = {name: made}
                 text = self._appended(self._container(path[:at], "{"), f"{json.dumps(path[at])}: ", made)
                 return self._meant(text, (), put)
         parent = self._container(path, "{")
@@ -116,12 +119,12 @@ class JsonText:
             return self
         children = list(self._children(parent).values())
         at = next(place for place, child in enumerate(children) if child is node)
-        start, end = self._back_over_space(node.begin), node.end
+        start, end = len(self.text[: node.begin].rstrip(_BLANK)), node.end
         cut = [(start, end)]
         after = self._comma_after(node)
         if at < len(children) - 1:
             following = children[at + 1].begin
-            cut = [(node.begin, following if self._only_space(after + 1, following) else after + 1)]
+            cut = [(node.begin, after + 1 if self.text[after + 1 : following].strip() else following)]
         elif after >= 0:  # with the comma that its owner writes behind the last, too
             cut = [(start, after + 1)]
         elif at > 0:
@@ -130,7 +133,7 @@ class JsonText:
         is_behind_comment = cut[-1][0] in self._comment_ends
         if is_behind_comment and not _LINE_END.match(self.text, cut[-1][1]):
             cut[-1] = (node.begin, cut[-1][1])  # else what follows would become part of the comment
-        elif not is_behind_comment and len(children) == 1 and self._only_space(cut[-1][1], parent.end - 1):
+        elif not is_behind_comment and len(children) == 1 and not self.text[cut[-1][1] : parent.end - 1].strip():
             cut[-1] = (cut[-1][0], parent.end - 1)
         text = self.text
         for first, last in sorted(cut, reverse=True):
@@ -304,7 +307,7 @@ class JsonText:
         last = children[-1]
         is_one_line = "\n" not in self.text[parent.start : children[0].begin]
         comma = self._comma_after(last)
-        place = self._back_over_space(closing)
+        place = len(self.text[:closing].rstrip(_BLANK))
         if is_one_line and place not in self._comment_ends:
             new = f" {label}{json.dumps(value, ensure_ascii=False)}"
         else:
@@ -338,18 +341,6 @@ class JsonText:
             if not trivia:
                 return at if self.text[at : at + 1] == "," else -1
             at = trivia.end()
-
-    def _back_over_space(self, place: int) -> int:
-        return len(self.text[:place].rstrip(" \t\r\n"))
-
-    def _only_space(self, start: int, end: int) -> bool:
-        return not self.text[start:end].strip()
-
-
-def _nested(keys: Sequence[str], value: object) -> object:
-    for key in reversed(keys):
-        value = {key: value}
-    return value
 
 
 def plain_name(key: str | int) -> str:

@@ -61,6 +61,7 @@ class EditPlan:
 
     edits: list[FileEdit] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # by the agent's name
+    is_detaching: bool = False
     past: str = ""  # what there is to learn from past sessions
     only_shown: list[FileEdit] = field(default_factory=list)  # to who writes them into read-only files otherwise
 
@@ -131,7 +132,7 @@ def _files_of(agent: Agent) -> list[str]:
 
 def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None = None) -> EditPlan:
     """What a change makes of the files of each agent, and which of them had something of ours, where `bare` cuts it."""
-    plan, owners = EditPlan(), dict[str, str]()
+    plan, owners = EditPlan(is_detaching=bare is None), dict[str, str]()
     for agent in agents:
         files: dict[str, str | None] = {}
         try:
@@ -192,9 +193,14 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
         changed: list[tuple[str, int]] = []
         for event in agent.events:
             places, group = our_places(text, event), agent.group(event, program)
-            gone += [(event, at, -1) for at in places[1:]]
-            changed += [(event, at) for at in places[:1] if text.get("hooks", event, at) != group]
-            text = _with_hook(text, event, group)
+            for at in reversed(places[1:]):  # in its old place where it is there already, and once
+                gone.append((event, at, -1))
+                text = text.without(["hooks", event, at])
+            if not places:
+                text = text.with_item(["hooks", event], group)  # behind the others
+            elif text.get("hooks", event, places[0]) != group:
+                changed.append((event, places[0]))
+                text = text.with_value(["hooks", event, places[0]], group)
         files[agent.hooks_file] = text.text
     if agent.plugin_file:
         known_plugin = files[agent.plugin_file]
@@ -246,16 +252,6 @@ def require_served(agent: Agent, text: JsonText) -> None:
         if strange:
             told = f"{text.name} has {strange[0]!r} at its top, so {agent.title} ignores the whole file"
             raise BadMemoryFile(told, remedy="Only `hooks` and `description` may stand there")
-
-
-def _with_hook(text: JsonText, event: str, group: dict[str, object]) -> JsonText:
-    """Ours behind the others; in its old place where it is there already, and once."""
-    ours = our_places(text, event)
-    if not ours:
-        return text.with_item(["hooks", event], group)
-    for at in reversed(ours[1:]):
-        text = text.without(["hooks", event, at])
-    return text if text.get("hooks", event, ours[0]) == group else text.with_value(["hooks", event, ours[0]], group)
 
 
 def _without_hooks(

@@ -11,20 +11,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import (
-    NAME,
-    Agent,
-    all_agents,
-    called_by,
-    decoded,
-    is_our_plugin,
-    is_our_server,
-    our_places,
-)
+from memdir.attach.agents import NAME, Agent, all_agents, called_by, decoded, is_our_plugin, is_our_server, our_places
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_served
 from memdir.disk.programs import find_program, output_of
+from memdir.disk.safe_path import is_inside
 from memdir.doctor import Finding, Severity
 from memdir.errors import BadMemoryFile
 from memdir.guard.held import any_guard
@@ -117,12 +109,19 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
     fired, found = _fired(memory.layout), []
     for agent in agents:
         one = look_at(agent, is_installed=agent.is_installed(memory.places.environment))
-        found.append(one)
         own, anywhere = fired.get(agent.name, (0.0, 0.0))
         where = "here" if own else "in another project"
-        one.fired = f"{iso_time(own or anywhere)} {where}" if anywhere else ""
         places = [at for at in elsewhere(agent, record) if look_at(at, is_installed=False).is_attached]
-        one.notes += [f"it is attached in {at.home}: what is told here is of {agent.home}" for at in places]
+        for at in places:
+            if not is_inside(at.home, memory.layout.work_tree):
+                one.notes.append(f"it is attached in {at.home}: what is told here is of {agent.home}")
+            elif one.is_attached:
+                one.problems.append(f"it is attached in {at.home} too: `memdir detach {agent.name}` and attach it once")
+            else:
+                one = look_at(at, is_installed=one.is_installed)
+                one.notes.append(f"it is attached in this repository alone, in {at.home}")
+        one.fired = f"{iso_time(own or anywhere)} {where}" if anywhere else ""
+        found.append(one)
         if one.has_plugin and not one.is_attached:
             _try_plugin(agent, one)
         if one.is_attached or one.has_plugin:

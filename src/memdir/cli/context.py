@@ -214,7 +214,7 @@ class Context:
 
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            return input(question).strip().lower()
+            return input(folded(question, self.terminal.width or len(question)).rstrip() + " ").strip().lower()
         finally:
             signal.signal(signal.SIGINT, before)
 
