@@ -76,6 +76,7 @@ _CODE = (
     "def load(path: str) -> Settings:\n    with open(path, encoding='utf-8') as handle:\n"
     "        values = json.load(handle)\n    return Settings(**{name: values.get(name) for name in NAMES})\n\n"
 )
+_RULE = "Keep `{0}` open.\n\n**Why:** the cluster closes idle ones.\n\n**How to apply:** set the pool to {0}.\n"
 PAGES = {  # memories as people write them, of about two kilobytes; the slowest to scan counts
     "English": HEAD + " ".join(random.Random(7).choices(WORDS, k=340)) + ".\n",
     "a link and code": HEAD + LINK + " ".join(random.Random(8).choices(WORDS, k=320)) + ".\n",
@@ -84,6 +85,7 @@ PAGES = {  # memories as people write them, of about two kilobytes; the slowest 
     + "".join(_ITEM.format(name, name.lower(), "Ann" * (len(name) % 2)) for name in _SERVICES * 2),
     "Russian": HEAD + _RUSSIAN * 5,
     "Chinese": HEAD + "我们在连接池里保留二十个连接，因为旧集群会在一分钟后关闭空闲连接。星期一没有人愿意等。\n" * 13,
+    "a rule with its reason": HEAD + "".join(map(_RULE.format, range(18))),
     "code": HEAD + f"```python\n{_CODE * 10}```\n",
 }
 BODY = (HEAD + " ".join(random.Random(7).choices(WORDS, k=420)))[:1_990] + ".\n"
@@ -300,7 +302,7 @@ def scan_microseconds() -> dict[str, float]:
     from memdir.hub.bounds import require_shareable
 
     best = dict.fromkeys(PAGES, 1e9)
-    for _ in range(4 * ROUNDS):
+    for _ in range(50 * ROUNDS):  # short ones: the best of many is that of a calm machine
         for kind, text in PAGES.items():
             pages = [f"{text}The team has met on day {day}.\n".encode() for day in range(10)]
             before = time.process_time()

@@ -58,7 +58,7 @@ def why_private(data: bytes) -> str:
         return ""
     lines = text.casefold().splitlines()
     end = next((at for at, line in enumerate(lines) if at and line.rstrip() == _FENCE), len(lines))
-    told = {value for line in lines[:end] for value in re.findall(_TELLS_TYPE, line)}
+    told = {value for line in lines[:end] if "type" in line for value in re.findall(_TELLS_TYPE, line)}
     if not told and not any(re.match(_ESCAPED_KEY, line) for line in lines[:end]):
         return ""
     types = {value.partition(" #")[0].strip().strip("\"'").strip() for value in told}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from memdir.store.secrets import SecretMatch
 
+_APART = " " * 200  # farther than any rule looks around a value
 _RECOGNISED = 4  # characters of a value in a row by which it could be known again
 MAX_SAVED = 50  # files that are looked through on the way of a command
 _REMEDY = "Take it out and say where it is kept instead"
@@ -52,9 +53,11 @@ def harmless_name(key: str, data: bytes = b"") -> str:
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
     """The kinds of the secrets that a file holds and did not hold before, and where they stand; never their values."""
     text = _all_text(data)
+    name = f"{key}\n{key.replace('/', ' ')}"  # what is encoded holds slashes, too
+    if before is None and not find_secrets(f"{name}\n{_APART}\n{text}"):
+        return (), ""  # as most: looked through at once
     found = new_secrets(_all_text(before) if before else "", text)
-    parts = key.replace("/", " ")  # what is encoded holds slashes, too
-    named = find_secrets(f"{key}\n{parts}") if before is None else ()
+    named = find_secrets(name) if before is None else ()
     told = [_told(text, found)] if found else []
     told += dict.fromkeys(f"{match.kind} in its file name" for match in named)
     return tuple(dict.fromkeys(match.kind for match in (*found, *named))), ", ".join(told)

@@ -36,8 +36,8 @@ _JOINTS = (
 )
 # What a page shows without a gap; each kind begins with a sign of its own, as above. ◦ is where one looks back.
 _KINDS = (
-    r"\*◦[*`]{0,2}",  # ab**cd**
-    r"`◦[*`]{0,2}",
+    r"\*◦[*`]{0,2}+",  # ab**cd**
+    r"`◦[*`]{0,2}+",
     *(rf"\{sign}◦\{sign}" for sign in "~=|_$"),  # ab~~cd~~, ab==cd==
     r"""<◦/?[A-Za-z](?:(?:[^<>"']{1,400}+|"[^"]{0,900}"|'[^']{0,900}'){0,20}|[^<>]{0,200})>""",  # ab<wbr>cd
     r"<◦(?:!\[CDATA\[|[!?][^<>]{0,200}>)",
@@ -55,7 +55,7 @@ _ALONE = r"\n[ \t]{0,8}+(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)
 _MARKED_GROUPS = r"0[ -]?[*_~`<][a/>*_~`]{0,6}[ -]?0"  # of a number, in the shape of a text: 12**34**, 12 <b>34</b>
 _LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
-_LONGEST_SEED, _GAPS = 224, 11  # characters and blanks of a line of 12 to 24 words, with its marks
+_SEED_SIZE, _GAPS = range(47, 225), 11  # characters and blanks of a line of 12 to 24 words, with its marks
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
 _MARKS = (":", "=", ">", "|", "/", "→", "–", "—")  # what people write between a name and its value
 # Numbers that prove themselves by their sum. Each pattern begins with a class, as above. A card's digits in a row may
@@ -185,7 +185,7 @@ def _without(joints: str, text: str) -> str:
 
 @lru_cache(maxsize=2)
 def _shape(text: str) -> str:
-    return text.encode("ascii", "replace").translate(_SHAPE).decode()
+    return text.encode("latin-1", "replace").translate(_SHAPE).decode("latin-1")
 
 
 @lru_cache(maxsize=2)
@@ -318,7 +318,7 @@ def seed_phrases(lower: str) -> Iterator[Finding]:
     """A line that is nothing but a wallet's number of plain words, without a word that announces them."""
     words = r"[ \t>*\"'`-]{0,6}+([a-z]{3,8}(?: [a-z]{3,8}){11}(?:(?: [a-z]{3,8}){3}){0,4})[\"'`. ]{0,3}"
     at = 0
-    for line in [one for one in lower.split("\n") if len(one) <= _LONGEST_SEED and one.count(" ") >= _GAPS]:
+    for line in [one for one in lower.split("\n") if len(one) in _SEED_SIZE and one.count(" ") >= _GAPS]:
         match = compiled(words).fullmatch(line)
         if match and not any(one_of("common").fullmatch(word) for word in match[1].split()):
             at = f"\n{lower}\n".index(f"\n{line}\n", at)

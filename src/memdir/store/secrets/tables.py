@@ -21,6 +21,7 @@ _HEAD = 3  # letters by which the beginning of a run is known
 MIN_RUN = 24  # letters, digits, _ and - in a row that every format without a literal has
 _OTHER_SIGNS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
 _NO_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
+_ONLY_LETTERS = bytes(code if code < 128 and chr(code).isalpha() else 32 for code in range(256))  # of UTF-8
 _OFTEN = " -:"  # signs that most texts hold
 _MOST_PLAIN, _LONGEST_PLAIN = 20_000, 24  # words that are remembered, and letters of one
 
@@ -73,7 +74,7 @@ def _literals(table: str, *, is_ascii: bool) -> tuple[Literals, Literals]:
 
 
 @cache
-def _plain_words() -> set[str]:
+def _plain_words() -> set[bytes]:
     """Words that hold no literal: most come again in the next text. Only letters, so that no value stays here whole."""
     return set()
 
@@ -82,13 +83,15 @@ def _plain_words() -> set[str]:
 def _telling_letters(text: str) -> list[str]:
     """Those that literals are looked for by, as far as words of a text hold them."""
     plain = _plain_words()
-    found = set(text.encode("ascii", "replace").decode().translate(_NO_LETTERS).split()) - plain
-    words = "\n".join(found)
+    found = set(text.encode("utf-8", "replace").translate(_ONLY_LETTERS).split()) - plain
+    words = b"\n".join(found).decode()
     tables = (_literals(table, is_ascii=True)[0] for table in ("places", "announcers") if found)
     told = [letters for table in tables for letters in table if letters in words]
     if len(plain) > _MOST_PLAIN:
         plain.clear()
-    plain.update(word for word in found if len(word) <= _LONGEST_PLAIN and not any(one in word for one in told))
+    plain.update(
+        word for word in found if len(word) <= _LONGEST_PLAIN and not any(one.encode() in word for one in told)
+    )
     return told
 
 
