@@ -159,6 +159,36 @@ def test_no_hook_and_no_program_of_a_repository_runs_here(memdir: Memdir, tmp_pa
     assert not ran.exists()
 
 
+def test_no_filter_of_a_repository_runs_here_for_a_work_tree_that_it_asks_for(memdir: Memdir, tmp_path: Path) -> None:
+    """ADR 0067: a teammate who may write to the repository's files would have it checked out by whoever pushes."""
+    team, ran = GitPlace(tmp_path / "remote"), tmp_path / "ran"
+    memdir("join", team.where)
+    memdir("remember", "Deploys go out on Tuesdays", "--scope", "team")
+    assert answer(memdir("sync", "--json"))["sent"]
+    told = {"core.bare": "false", "core.worktree": team.where, "receive.denyCurrentBranch": "updateInstead"}
+    for name, value in told.items():
+        team.run("config", name, value)
+    team.run("--git-dir=.", "reset", "-q", "--hard", "main")
+    for name in ("smudge", "clean"):
+        team.run("--git-dir=.", "config", f"filter.x.{name}", f"touch {ran}; cat")
+    Path(team.where, "info").mkdir(exist_ok=True)
+    Path(team.where, "info", "attributes").write_text("*.md filter=x\n")
+    memdir("remember", "Freezes begin on Fridays", "--scope", "team")
+    assert answer(memdir("sync", "--json"))["sent"] and not ran.exists()
+
+
+def test_no_words_of_a_repository_come_into_a_file_that_its_log_leads_to(memdir: Memdir, tmp_path: Path) -> None:
+    team, ran, started = GitPlace(tmp_path / "remote"), tmp_path / "ran", tmp_path / "profile"
+    started.write_text("")
+    team.run("config", "user.name", f"$(touch {ran})")
+    Path(team.where, "logs/refs/heads").mkdir(parents=True)
+    Path(team.where, "logs/refs/heads/main").symlink_to(started)
+    memdir("join", team.where)
+    memdir("remember", "Deploys go out on Tuesdays", "--scope", "team")
+    assert answer(memdir("sync", "--json"))["sent"]
+    assert str(ran) not in started.read_text()
+
+
 def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     where = FolderPlace(tmp_path / "remote").where
     for home, name in ((tmp_path / "ann", "Ann"), (tmp_path / "bob", "Bob")):

@@ -21,10 +21,13 @@ TIMEOUT_SECONDS = 60.0  # for one exchange; a team's memories are a few megabyte
 _PROTOCOLS = "https:ssh:file"
 _KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
 _KEPT_TOO = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
-# Git's other half, where the remote is a folder on this disk: none of its hooks and none of its programs.
+# Git's other half, where the remote is a folder on this disk: none of its hooks, also not those that newer gits take
+# from settings, none of its programs, no work tree, whose filters would run, and no remote of its own.
+_HOOKS = ("pre-receive", "update", "post-receive", "post-update", "proc-receive", "reference-transaction")
 _OTHER_HALF = (
-    "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false -c core.pager=cat"
-    " -c gc.auto=0 -c receive.autogc=false -c maintenance.auto=false {}"
+    "GIT_ALLOW_PROTOCOL= git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false"
+    " -c core.pager=cat -c gc.auto=0 -c receive.autogc=false -c maintenance.auto=false"
+    f" -c receive.denyCurrentBranch=ignore {' '.join(f'-c hook.{one}.enabled=false' for one in _HOOKS)} {{}}"
 )
 _URL = re.compile(r"(?:https|ssh|file)://[^\s\\]+|[\w.-]+@[\w.-]+:[^\s\\:][^\s\\]*")
 _NOT_ALLOWED = re.compile(
@@ -117,15 +120,12 @@ class GitNetwork:
 
     def _failure(self, what: str, errors: str) -> RemoteError:
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
-        said = next(
-            (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "nothing"
-        )
+        said = next((one for one in lines if one.startswith(("fatal:", "error:"))), lines[-1] if lines else "nothing")
         said = re.sub(r"(?<=://)[^/@\s]+@", "", said)
         if _DAMAGED.search(errors):
             told = f"what {self._named} holds is damaged, and is not taken in: {said}"
-            return RemoteError(
-                told, kind="broken", remedy="`git fsck` there names it: nobody can take in more till then"
-            )
+            remedy = "`git fsck` there names it: nobody can take in more till then"
+            return RemoteError(told, kind="broken", remedy=remedy)
         kind = "not_allowed" if _NOT_ALLOWED.search(errors) else "offline"
         remedy = (
             "Check that plain `git` may read and write there without asking you anything"
@@ -170,6 +170,8 @@ def _environment() -> dict[str, str]:
         "PATH": search_path(),
         "LC_ALL": "C.UTF-8",
         "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+        "GIT_COMMITTER_NAME": "memdir",  # in a log on this disk, which may be a link, stand no words of its repository
+        "GIT_COMMITTER_EMAIL": "memdir@localhost",
         "GIT_ASKPASS": "false",
         "SSH_ASKPASS": "false",
         "SSH_ASKPASS_REQUIRE": "never",
