@@ -122,6 +122,16 @@ def test_a_type_is_found_wherever_a_header_may_begin_and_end(before: str, after:
     assert "always private" in why_private(f"{before}\ntype: user{after}".encode())
 
 
+@pytest.mark.parametrize("sign", [*"\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0", "\u2003", "\u2028", "\u2029", "\u3000"])
+def test_what_only_looks_like_the_end_of_a_header_ends_none(sign: str) -> None:
+    for line in (f"name: a{sign}---", f"{sign}---", f"---{sign}---"):
+        data = f"---\nname: b\n{line}\ntype: user\n---\n\nI have epilepsy.\n".encode()
+        assert Topic(data).kind == "user" and "always private" in why_private(data)
+    data = f"---\nname: b\n---{sign}\ntype: user\n---\n\nI have epilepsy.\n".encode()
+    assert Topic(data).kind != "user" or "always private" in why_private(data)
+    assert "always private" in why_private(b"---\nname: b\n''type'': user\n---\n\nI have epilepsy.\n")
+
+
 @pytest.mark.parametrize("line", [*ABOUT_ME, *DOUBTFUL])
 def test_what_is_about_a_person_never_lies_with_the_team(project: Path, line: str) -> None:
     memory = opened(project)

@@ -50,20 +50,20 @@ def why_private(data: bytes) -> str:
     import re
     from unicodedata import category, normalize
 
+    from memdir.store.topic import MemoryType, Topic
+
     text = data.lstrip(b"\xef\xbb\xbf \t\r\n").decode("utf-8", "replace")
+    text = text if "\n" in text else text.replace("\r", "\n")
     text = head[0] if (head := re.match(_HEAD, text)) else text  # the rest is long, and tells nothing
     if not text.isascii():
         text = "".join(c for c in normalize("NFKC", text) if category(c) not in ("Cf", "Mn")).lstrip()
-    if not text.startswith(_FENCE):
-        return ""
-    lines = text.casefold().splitlines()
-    end = next((at for at, line in enumerate(lines) if at and line.rstrip() == _FENCE), len(lines))
-    told = {value for line in lines[:end] if "type" in line for value in re.findall(_TELLS_TYPE, line)}
-    if not told and not any(re.match(_ESCAPED_KEY, line) for line in lines[:end]):
-        return ""
+    lines = text.casefold().splitlines() if text.startswith(_FENCE) else []
+    told = {value for line in lines if "type" in line for value in re.findall(_TELLS_TYPE, line)}
     types = {value.partition(" #")[0].strip().strip("\"'").strip() for value in told}
-    if types == {"user"}:
+    if types == {"user"} or Topic(data).kind is MemoryType.USER:
         return "it is about a person, and those are always private"
+    if not told and not any(re.match(_ESCAPED_KEY, line) for line in lines):
+        return ""
     is_plain = len(types) == 1 and types < _SHARED_TYPES
     return "" if is_plain else "its type is not plainly one that is shared, and what is doubtful is always private"
 
