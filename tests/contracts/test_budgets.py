@@ -11,7 +11,7 @@ NOT_YET = {
     "lines of the core": 34_028,
     "files without model/builtin": 290,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 4_465,
-    "lines in all": 60_950,  # with 2,000 of the chat, and 1,100 of sub-agents
+    "lines in all": 61_005,  # with 2,000 of the chat, and 1,100 of sub-agents
     "files in all": 326,
 }
 

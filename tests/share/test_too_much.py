@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +45,38 @@ def test_a_list_that_names_one_text_thousands_of_times_is_not_read_thousands_of_
     assert delta.refused["k2000.md"] == "cap" and delta.refused["large.md"] == "too_large" and not delta.missing
 
 
+def lists(folder: Path, *told: dict[str, object]) -> FolderRemote:
+    """A team's folder with a list of each of these writes of one memory."""
+    remote = FolderRemote(str(folder), member="f" * 8)
+    remote.create()
+    (folder / "members").mkdir()
+    for n, one in enumerate(told):
+        write = {"digest": digest_of(b"%d" % n), "by": "eve", "saved": 1, "base": "", **one}
+        memories = {"memories": {"k.md": write} if one else {}}
+        (folder / "members" / f"{n:08x}.json").write_text(json.dumps(memories), encoding="utf-8")
+    return remote
+
+
+def test_no_member_of_a_folder_is_passed_over_because_there_are_too_many(tmp_path: Path) -> None:
+    with pytest.raises(RemoteError, match="no place for more than 1,000") as failed:
+        lists(tmp_path, *({} for _ in range(1_000))).pull(Manifest())
+    assert failed.value.kind == "broken" and "Delete" in failed.value.remedy
+    (tmp_path / "members" / f"{0:08x}.json").unlink()
+    assert FolderRemote(str(tmp_path), member="f" * 8).pull(Manifest()).versions == {}
+
+
+def test_writes_without_texts_one_above_the_other_end(tmp_path: Path) -> None:
+    remote = lists(tmp_path, *({"seen": {"e" * 8: 999 - n}} for n in range(999)))
+    assert remote.pull(Manifest()).refused == {"k.md": "missing"}
+
+
+def test_hundreds_of_writes_that_had_not_seen_each_other_hold_nobody_up(tmp_path: Path) -> None:
+    ids = [f"{n:08x}" for n in range(300)]
+    remote = lists(tmp_path, *({"seen": {**dict.fromkeys((i for i in ids if i != me), 1), me: 2}} for me in ids))
+    delta = remote.pull(Manifest())
+    assert delta.refused == {"k.md": "cap"} and not delta.missing
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> tuple[Path, GitRemote]:
     where = tmp_path / "team.git"
@@ -53,10 +86,11 @@ def repository(tmp_path: Path) -> tuple[Path, GitRemote]:
     return where, remote
 
 
-def commit(where: Path, tree: str) -> None:
+def commit(where: Path, tree: str, parent: str = "") -> None:
+    above = f"parent {parent}\n" if parent else ""
     who = "eve <e@x> 1700000000 +0000"
     objects = str(where / "objects")
-    name = write_object(objects, "commit", f"tree {tree}\nauthor {who}\ncommitter {who}\n\nx\n".encode())
+    name = write_object(objects, "commit", f"tree {tree}\n{above}author {who}\ncommitter {who}\n\nx\n".encode())
     (where / "refs/heads/main").write_text(f"{name}\n", encoding="ascii")
 
 
@@ -89,6 +123,47 @@ def test_a_tree_of_a_hundred_million_names_is_no_team(repository: tuple[Path, Gi
     with pytest.raises(RemoteError, match="more files"):
         remote.pull(Manifest())
     assert time.monotonic() - begun < 20
+
+
+def test_what_an_old_commit_holds_fills_no_memory(repository: tuple[Path, GitRemote]) -> None:
+    """A history that does not go on from ours is looked through for our texts: giants in it are none."""
+    where, remote = repository
+    objects = str(where / "objects")
+    small, giant = (write_object(objects, "blob", data) for data in (TEXT.encode(), bytes(96 << 20)))
+    commit(where, tree(where, ("100644", "a.md", giant)))
+    commit(where, tree(where, ("100644", "a.md", small)), parent=(where / "refs/heads/main").read_text().strip())
+    tracemalloc.start()
+    delta = remote.pull(Manifest({"a.md": Version("0" * 64)}))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert delta.texts == {"a.md": TEXT.encode()} and delta.missing == {"a.md"}
+    assert peak < 64 << 20
+
+
+@pytest.mark.parametrize("mode", ["100644", "120000"])
+def test_what_is_no_memory_under_a_known_name_is_told_and_a_link_holds_nobody_up(
+    repository: tuple[Path, GitRemote], mode: str
+) -> None:
+    where, remote = repository
+    large = write_object(str(where / "objects"), "blob", b"y" * 5_000)
+    commit(where, tree(where, (mode, "a.md", large)))
+    known = Manifest({"a.md": Version("0" * 64)}, remote.pull(Manifest({"a.md": Version("0" * 64)})).revision)
+    for version in (Version(digest_of(TEXT.encode())), Version("")):
+        pushed = remote.push(Delta({"a.md": version}, {"a.md": TEXT.encode()}), expected=known)
+        if mode == "100644":
+            assert pushed.refused == {"a.md": "too_large"} and "not written over" in pushed.told["a.md"]
+        else:
+            assert pushed.accepted == {"a.md": version} and not pushed.refused
+            commit(where, tree(where, (mode, "a.md", large)))
+
+
+def test_what_a_fetch_left_that_was_cut_off_goes_with_the_next(repository: tuple[Path, GitRemote]) -> None:
+    where, remote = repository
+    commit(where, tree(where, ("100644", "a.md", write_object(str(where / "objects"), "blob", TEXT.encode()))))
+    left = where.parent / "objects/objects/pack/tmp_pack_x1Y2z3"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"PACK")
+    assert remote.pull(Manifest()).texts and not left.exists()
 
 
 def test_a_damaged_object_is_called_so_and_not_offline(repository: tuple[Path, GitRemote]) -> None:

@@ -36,6 +36,9 @@ COPIED = "Wait until it is copied; where it stays as it is, delete it, and what 
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
 MAX_KEPT_BYTES = 64 << 20
 MAX_MEMBERS = 1_000
+MAX_AT_ODDS = (
+    50  # writes of one memory that had not seen each other, and times that one without its text is passed over
+)
 ABANDONED_SECONDS = 86_400.0  # no write takes a day
 _IS_ID = re.compile(r"[0-9a-f]{8,64}").fullmatch  # what a member may be called there
 _IS_LIST = re.compile(r"([0-9a-f]{8,64})(?:\.([0-9a-f]{64}))?\.json").fullmatch  # an older memdir names no digest
@@ -43,6 +46,7 @@ _MAX_COUNT, _MAX_OWN = 1 << 53, 1 << 62  # writes of a memory by one member, as 
 
 Clock = Mapping[str, int]  # how many writes of each member, for one key, this one had seen
 Lists = dict[str, dict[str, "Write"]]  # by member and key
+Layer = tuple["Head", dict[str, bytes], list["Write"]]
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class FolderRemote(Remote):
         self._name = name
         self._kept = kept
         self._room = Room(self.caps)
+        self._second: list[tuple[str, Write, bytes]] = []  # texts that did not fit, with their keys
         self._counted: set[str] = set()  # lists of which nothing is left to be counted with
         self.reads = 0  # files and folders there that were opened
 
@@ -139,49 +144,60 @@ class FolderRemote(Remote):
         lists, there = self._lists()
         writes, self._room = _believed(lists), Room(self.caps, times=2)
         heads: dict[str, Head] = {}
-        second: list[tuple[str, Write, bytes]] = []
+        self._second = []
         for key in sorted(writes, key=lambda one: (not known.digest(one), one)):
             all_writes = writes[key]
-            head = self._merge(key, all_writes, known.digest(key), there, second)
+            head = self._merge(key, all_writes, known.digest(key), there)
             earlier = {digest for write in all_writes for digest in (write.base, write.version.digest)} - {GONE}
             heads[key] = replace(head, earlier=frozenset(earlier))
-        for key, write, text in sorted(second, key=lambda one: one[0]):  # the same on all machines
+        for key, write, text in sorted(self._second, key=lambda one: one[0]):  # the same on all machines
             self._put_beside(key, write, text, heads)
         return heads, lists
 
-    def _merge(
-        self, key: str, writes: list[Write], known: str, there: set[str], second: list[tuple[str, Write, bytes]]
-    ) -> Head:
+    def _merge(self, key: str, writes: list[Write], known: str, there: set[str]) -> Head:
         """One version of writes that had not seen each other: an edit outlives a deletion, changes to different lines
         are put together, and a text that does not fit goes beside. A write without its text counts as it was."""
-        newest = _newest(writes)
+        layers: list[list[Write]] = []  # of writes whose texts are not there
+        head, texts, living = self._newest_head(key, writes, known, there)
+        while away := [write for write in living if write.version.digest not in texts]:
+            layers.append(away)
+            writes = [one for one in writes if one not in away] + [one.before for one in away if one.before]
+            writes = writes if len(layers) < MAX_AT_ODDS else []
+            head, texts, living = self._newest_head(key, writes, known, there)
+        head = self._put_together(key, head, [(one, texts[one.version.digest]) for one in living])
+        for away in reversed(layers):
+            lost = [one for one in away if not one.is_new or self._member == one.member or known == one.version.digest]
+            seen = {} if lost and head.has_news else head.clock
+            clock = _joined([Write(head.version, seen), *lost])
+            head = replace(head, clock=clock, away=(*head.away, *away), lost=(*head.lost, *lost))
+        return head
+
+    def _newest_head(self, key: str, writes: list[Write], known: str, there: set[str]) -> Layer:
+        """What the newest of these writes make of a memory, their texts, and those of them that are to be put together."""
+        if not (newest := _newest(writes)):
+            return Head(Version(GONE), {}), {}, []
         living = sorted((write for write in newest if not write.version.is_gone), key=_order)
         digests = {write.version.digest for write in living}
         head = Head(min(living or newest, key=_order).version, _joined(newest), has_news=any(w.is_new for w in newest))
         if not living or (digests == {known} and known in there):
-            return head
+            return head, {}, []
         sizes = {f"{key} {digest}": self._size(digest) for digest in digests & there}
         faults = [fault for one, size in sizes.items() if (fault := self._room.fault_of(one, size))]
-        if faults:
-            return replace(head, unread=faults[0])
+        if faults or len(newest) > MAX_AT_ODDS:
+            return replace(head, unread=faults[0] if faults else "cap"), {}, []
         texts = {digest: text for digest in digests & there if (text := self._text(digest)) is not None}
-        away = [write for write in living if write.version.digest not in texts]
-        if away:
-            rest = [one for one in writes if one not in away] + [one.before for one in away if one.before]
-            head = self._merge(key, rest, known, there, second) if rest else Head(Version(GONE), {})
-            lost = [one for one in away if not one.is_new or self._member == one.member or known == one.version.digest]
-            seen = {} if lost and head.has_news else head.clock
-            clock = _joined([Write(head.version, seen), *lost])
-            return replace(head, clock=clock, away=(*head.away, *away), lost=(*head.lost, *lost))
-        text = texts[head.version.digest]
-        for other in living[1:]:
-            base = self._text(_common(living[0], other))
-            settled = settle(base, texts[other.version.digest], text, self.caps.entry_bytes)
+        return head, texts, living
+
+    def _put_together(self, key: str, head: Head, texts: list[tuple[Write, bytes]]) -> Head:
+        text = texts[0][1] if texts else None
+        for other, theirs in texts[1:]:
+            base = self._text(_common(texts[0][0], other))
+            settled = settle(base, theirs, text, self.caps.entry_bytes)
             text = settled.text or b""
             if settled.beside is not None:
-                second.append((key, other, settled.beside))
-        if digest_of(text) != head.version.digest:
-            saved = max(write.version.saved for write in living)
+                self._second.append((key, other, settled.beside))
+        if text is not None and digest_of(text) != head.version.digest:
+            saved = max(write.version.saved for write, _ in texts)
             head = replace(head, version=Version(digest_of(text), head.version.author, saved))
         return replace(head, text=text)
 
@@ -240,8 +256,11 @@ class FolderRemote(Remote):
     def _members(self) -> dict[str, set[str]]:
         """The names of the lists, by member: of one that was killed while writing, or copied now, there may be two."""
         found: dict[str, set[str]] = {}
-        for match in [match for name in sorted(self._names(MEMBERS)) if (match := _IS_LIST(name))][:MAX_MEMBERS]:
+        for match in (match for name in self._names(MEMBERS) if (match := _IS_LIST(name))):
             found.setdefault(match[1], set()).add(match[0])
+        if sum(map(len, found.values())) + (self._member not in found) > MAX_MEMBERS:  # nobody's is passed over
+            told = f"{self.folder}/{MEMBERS} has no place for more than {MAX_MEMBERS:,} lists"
+            raise RemoteError(told, kind="broken", remedy="Delete those there that nobody writes any more")
         return found
 
     def _names(self, part: str) -> set[str]:
@@ -348,8 +367,12 @@ def _later(kept: Mapping[str, Write], now: Mapping[str, Write]) -> dict[str, Wri
 
 
 def _newest(writes: list[Write]) -> list[Write]:
-    """The writes that no other has seen."""
-    return [one for one in writes if not any(other.has_seen(one) and not one.has_seen(other) for other in writes)]
+    """The writes that no other has seen; where they are beyond all measure, only the first of them."""
+    found: list[Write] = []
+    for one in writes:
+        if len(found) <= MAX_AT_ODDS and not any(other.has_seen(one) and not one.has_seen(other) for other in found):
+            found = [other for other in found if other.has_seen(one) or not one.has_seen(other)] + [one]
+    return found
 
 
 def _order(write: Write) -> tuple[str, str, float]:

@@ -24,6 +24,7 @@ BRANCH = "main"
 MARK = "memdir-team.json"  # a file that says that the repository is a team's
 MAX_TREE_BYTES = 8 << 20  # of the list of all files, fifty thousand of them: more is no team's memory
 _MAX_LOG_BYTES = 32 << 20
+_AT_ONCE = 200  # old texts that are read together
 _SAVED = re.compile(r"^Saved: (\d+(?:\.\d+)?) (.+\.md)\s*$", re.MULTILINE)  # in a message: when, in seconds, and what
 _BY = re.compile(r"^By: ([^<\n]*) < (.+\.md)\s*$", re.MULTILINE)  # and who wrote what another gives again
 _MAX_LOG = 10_000  # commits looked through for who wrote what
@@ -33,6 +34,8 @@ EMPTIED = (
     "{} of the team's {} memories were taken out of the repository at once, and not by memdir: they stay here and are"
     " given back. `memdir forget FILE --scope team` deletes one for all"
 )
+
+_KEPT_APART = "the team has a version of it that is larger than a shared memory may be, and is not written over"
 
 Writer = tuple[str, float, bool]  # who saved a memory, when, and whether by memdir
 NOBODY: Writer = ("", 0.0, False)
@@ -59,6 +62,7 @@ class GitRemote(Remote):
         try:
             self._git.create()
             before = known.revision if self._has(known.revision) else ""
+            self._git.clear_abandoned()  # what a fetch left that took too long; nobody else is at it
             self._network.fetch(BRANCH, known=before)
             return self._delta(known, before, head, living)
         except HistoryError as error:
@@ -92,14 +96,22 @@ class GitRemote(Remote):
         """Those of these texts that once stood in the repository under their keys, and do no more. Of others than these
         a history that does not go on from ours changes or deletes nothing."""
         form = ("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=", f"--max-count={_MAX_LOG}")
-        words = self._git.run(*form, head, "--").decode("utf-8", "replace").split("\0") if digests else []
+        output = self._git.run(*form, head, "--", max_bytes=_MAX_LOG_BYTES) if digests else b""
+        words = output.decode("utf-8", "replace").split("\0")
         stood = {
             f"{told.split()[2]} {key}": told.split()[2]
             for told, key in pairwise(words)
             if key in digests and told.lstrip("\n").startswith(":") and _NONE not in told.split()[2]
         }
-        found = self._texts(stood)
-        return {name[41:] for name, data in found.items() if digest_of(data) == digests[name[41:]]}
+        asked = "".join(f"{name}\n" for name in stood.values()).encode("ascii")
+        sizes = self._git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked).split() if stood else []
+        most = self.caps.entry_bytes  # of one: what never was a memory is not read, and not all at once of what was
+        fitting = [one for one, size in zip(stood, map(int, sizes), strict=True) if size <= most]
+        found: set[str] = set()
+        for some in (fitting[at : at + _AT_ONCE] for at in range(0, len(fitting), _AT_ONCE)):
+            texts = self._texts({name: stood[name] for name in some})
+            found |= {name[41:] for name, data in texts.items() if digest_of(data) == digests[name[41:]]}
+        return found
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         parent = expected.revision
@@ -108,24 +120,28 @@ class GitRemote(Remote):
             self._git.create()
             if parent and not self._has(parent):
                 return clashes
-            fitting = self._fitting(delta, expected)
+            fitting, refused = self._fitting(delta, expected)
+            told = {key: _KEPT_APART for key, reason in refused.items() if reason != "conflict"}
             if not fitting:
-                return clashes
+                return PushResult({}, refused, parent, told)
             commit = self._commit(fitting, delta.texts, parent)
         except HistoryError as error:
             raise RemoteError(f"the change cannot be put together: {error.message}", kind="broken") from error
         if not self._network.push(commit, BRANCH):
             return clashes
-        refused: dict[str, Reason] = dict.fromkeys(delta.versions.keys() - fitting.keys(), "conflict")
-        return PushResult(fitting, refused, revision=commit)
+        return PushResult(fitting, refused, commit, told)
 
-    def _fitting(self, delta: Delta, expected: Manifest) -> dict[str, Version]:
-        """The versions whose keys stand in the tree as they are expected to, or as they are to be."""
-        blobs, refused = self._listing(expected.revision, expected) if expected.revision else ({}, {})
+    def _fitting(self, delta: Delta, expected: Manifest) -> tuple[dict[str, Version], dict[str, Reason]]:
+        """The versions whose keys stand in the tree as they are expected to, or as they are to be, or are no text there,
+        but a link; and why the others do not fit."""
+        blobs, unread = self._listing(expected.revision, expected) if expected.revision else ({}, {})
         wanted = {key: blobs[key] for key in blobs.keys() & delta.versions.keys()}
         stand = {key: digest_of(data) for key, data in self._texts(wanted).items()}
-        new = {key: one for key, one in delta.versions.items() if key not in refused}
-        return {key: one for key, one in new.items() if stand.get(key, GONE) in (expected.digest(key), one.digest)}
+        stand |= {key: expected.digest(key) for key, why in unread.items() if why == "path"}
+        stand |= {key: "unread" for key, why in unread.items() if why != "path"}
+        new = delta.versions.items()
+        fitting = {key: one for key, one in new if stand.get(key, GONE) in (expected.digest(key), one.digest)}
+        return fitting, {key: unread.get(key, "conflict") for key, _ in new if key not in fitting}
 
     def create(self) -> None:
         """See that the repository is there, and is a team's own: an empty one, one that memdir began, or one that says
