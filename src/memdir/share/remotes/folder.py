@@ -173,7 +173,7 @@ class FolderRemote(Remote):
         return head
 
     def _newest_head(self, key: str, writes: list[Write], known: str, there: set[str]) -> Layer:
-        """What the newest of these writes make of a memory, their texts, and those of them that are to be put together."""
+        """What the newest of these writes make of a memory, their texts, and those that are to be put together."""
         if not (newest := _newest(writes)):
             return Head(Version(GONE), {}), {}, []
         living = sorted((write for write in newest if not write.version.is_gone), key=_order)

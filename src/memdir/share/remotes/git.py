@@ -132,8 +132,8 @@ class GitRemote(Remote):
         return PushResult(fitting, refused, commit, told)
 
     def _fitting(self, delta: Delta, expected: Manifest) -> tuple[dict[str, Version], dict[str, Reason]]:
-        """The versions whose keys stand in the tree as they are expected to, or as they are to be, or are no text there,
-        but a link; and why the others do not fit."""
+        """The versions whose keys stand in the tree as they are expected to or as they are to be, or are a link there;
+        and why the others do not fit."""
         blobs, unread = self._listing(expected.revision, expected) if expected.revision else ({}, {})
         wanted = {key: blobs[key] for key in blobs.keys() & delta.versions.keys()}
         stand = {key: digest_of(data) for key, data in self._texts(wanted).items()}
