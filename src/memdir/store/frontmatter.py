@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _NEEDS_QUOTES_FIRST = frozenset("!&*?|>%@`\"'#{}[],-:")
 _NO_KEY = frozenset(" \t#-")  # how a line starts that belongs to the key above it, or to nobody
 _INDENT = frozenset((" ", "\t"))
-_QUOTES = frozenset(("'", '"'))
 _NUMERIC = frozenset("0123456789.+-_:eEtTzZ ")  # numbers and dates are not text to YAML
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _NOT_PLAIN = frozenset(("true", "false", "null", "yes", "no", "on", "off", "~", ""))
@@ -75,17 +74,21 @@ def line_ending_of(data: bytes) -> bytes:
 def read_fields(block: bytes, newline: bytes = b"\n") -> dict[str, str]:
     """The keys and values of a frontmatter block; of a key that stands twice the first counts."""
     fields: dict[str, str] = {}
-    lines = block.decode("utf-8", "replace").split("\r" if newline == b"\r" else "\n")
+    whole = block.decode("utf-8", "replace")
+    is_odd = '"' in whole or "'" in whole or " # " in whole or "\n " in whole or "\t" in whole or "\r" in whole
+    lines = whole.split("\r" if newline == b"\r" else "\n")
     for number, line in enumerate(lines, 1):
         key, colon, value = line.partition(":")
         if not colon or line[0] in _NO_KEY or (value and value[0] not in " \t\r"):
             continue
-        name = key.strip().strip("\"'")
-        if name and name not in fields:
-            text = value.strip()
+        name, text = key.strip(), value.strip()
+        if is_odd:  # most blocks are not, and their values stand as they are
+            name = name.strip("\"'")
             if number < len(lines) and lines[number][:1] in _INDENT:
                 text = _long_scalar(text, lines[number:])
-            fields[name] = _scalar(text) if text[:1] in _QUOTES or " # " in text else text
+            text = _scalar(text)
+        if name and name not in fields:
+            fields[name] = text
     return fields
 
 

@@ -285,9 +285,9 @@ def _first_words(data: bytes) -> str:
 
 
 def _sorted(seen: dict[str, _Seen]) -> Scan:
-    found = [item[3] for item in seen.values()]
+    found = [seen[key][3] for key in sorted(seen)]
     headers = [item for item in found if isinstance(item, Header)]
-    headers.sort(key=lambda header: (-header.mtime_ns, header.key))
+    headers.sort(key=lambda header: header.mtime_ns, reverse=True)
     return Scan(headers, len(headers), [item for item in found if isinstance(item, Unreadable)])
 
 
