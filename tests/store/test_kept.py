@@ -84,6 +84,8 @@ def test_a_half_of_a_sentence_that_nothing_replaces_stays_and_the_old_value_goes
         ("Ports: staging 8001, qa 8002, prod 8003.", "The staging port is 9001.", ["8002", "8003", "9001"], []),
         ("Maria owns billing, call 555-1234.", "Tom owns billing.", ["Tom", "**Before:** Maria", "555-1234"], []),
         ("The api runs on port 8080, with 4 workers.", "The api runs on port 9090 since 2026-05-01.", ["4 work"], []),
+        ("The api runs on port 8080, behind nginx.", "The api runs on port 9090.", ["behind nginx"], []),
+        ("Deploys go out on Tuesday, after the standup.", "Deploys go out on Friday.", ["after the standup"], []),
         ("The api runs on port 8080, Olga runs it.", "The api runs on port 9090, Berlin hosts it.", ["Olga"], []),
         ("The api runs on port 8080, Olga tends it.", "The api runs on port 9090, Tom tends it.", ["Tom"], ["Olga"]),
         ("Standup is at 9:30.", "The daily standup is at 10:00.", ["10:00"], ["9:30"]),

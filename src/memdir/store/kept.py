@@ -262,9 +262,10 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
         shared = 1.0  # a new reason or a new use is told in the place of the old one
     if shared < SAME_THING and _alike(unit, other) < SAME_MEANING:
         return "kept"
-    # Values behind a comma, of which the news says nothing: "on port 8080, with 4 workers".
+    # What stands behind a comma, and of which the news says nothing: "on port 8080, with 4 workers", "…, behind nginx".
     front, *parts = map(terms_in, unit.text.split(", "))
-    if any(not (part - front) & other.terms for part in parts if any(terms_in(fact) < part for fact in missing)):
+    valued = [part - front for part in parts if any(terms_in(fact) < part for fact in missing)]
+    if any(not part & other.terms for part in valued) or any(part - front and not part & said for part in parts):
         return "past"
     named, named_now = _first_words(unit.text, other.text)
     missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
