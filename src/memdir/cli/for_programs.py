@@ -7,6 +7,7 @@ import argparse
 from memdir.cli.context import add_scope, build_parser
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
+from memdir.settings import OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,8 +147,6 @@ def _sessions(context: Context, _: object = None) -> list[str]:
 
 
 def _settings(_: Context, before: list[str]) -> list[str]:
-    from memdir.settings import OPTIONS
-
     if len(before) <= 2:
         return [option.name for option in OPTIONS]
     chosen = next((option for option in OPTIONS if option.name == before[2]), None)
@@ -155,8 +154,6 @@ def _settings(_: Context, before: list[str]) -> list[str]:
 
 
 def _flags(_: Context) -> list[str]:
-    from memdir.settings import OPTIONS
-
     return [f"{option.name}=" for option in OPTIONS]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from memdir.cli.context import add_limit, add_scope
 from memdir.cli.terminal import clean
+from memdir.disk.lock import SHORT_WAIT_SECONDS
 from memdir.errors import LockBusy, MemoryNotFound
+from memdir.store.scan import age_words, iso_time
 from memdir.store.undo import history_key, require_history, restore, scope_of
 from memdir.text.words import counted
 
@@ -105,8 +107,6 @@ def _changes(stores: Iterable[MemoryStore], memory: str | None, limit: int) -> l
 
 def _record(stores: Iterable[MemoryStore], context: Context) -> None:
     """Edits made by hand are shown, too; while somebody else writes, what is known without waiting for them."""
-    from memdir.disk.lock import SHORT_WAIT_SECONDS
-
     try:
         for store in stores:
             store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
@@ -138,8 +138,6 @@ def _in_scope(scope: str) -> str:
 
 def plain_commit(commit: Commit) -> dict[str, object]:
     """A change for programs."""
-    from memdir.store.scan import iso_time
-
     return {
         "id": commit.id,
         "time": iso_time(commit.time),
@@ -278,8 +276,6 @@ class Why:
 
 
 def _print(commit: Commit, context: Context) -> None:
-    from memdir.store.scan import age_words
-
     terminal = context.terminal
     told = _SOURCES.get(commit.source, f"written by {commit.source}")
     age = age_words(commit.time, context.memory.clock())

@@ -8,7 +8,9 @@ import sys
 from memdir.cli.context import number
 from memdir.cli.sessions import add_agent, add_session, chosen, look, sources
 from memdir.cli.terminal import clean
+from memdir.errors import MemoryNotFound
 from memdir.text.words import counted
+from memdir.transcript.session_list import full_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,9 +132,7 @@ class Resume:
         parser.add_argument("--full", action="store_true", help="print the whole context")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.errors import MemoryNotFound
         from memdir.transcript.conversation import resume
-        from memdir.transcript.session_list import full_id
 
         ref = chosen(context, options.session)
         left = resume(ref.path, at=full_id(ref.path, options.at))
@@ -189,7 +189,6 @@ class Fork:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.remember.session_state import fork_session
-        from memdir.transcript.session_list import full_id
 
         ref = chosen(context, options.session)
         fork = fork_session(context.memory.transcript, ref.id, context.memory.layout, at=full_id(ref.path, options.at))
@@ -283,10 +282,8 @@ class SessionFiles:
         parser.add_argument("--restore", action="store_true", help="write the files as they were")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.errors import MemoryNotFound
         from memdir.transcript.conversation import resume
         from memdir.transcript.file_history import FileHistory
-        from memdir.transcript.session_list import full_id
 
         ref = chosen(context, options.session)
         at = full_id(ref.path, options.at) if options.at else resume(ref.path).leaf

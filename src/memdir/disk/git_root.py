@@ -18,9 +18,10 @@ def work_tree_root(folder: str) -> str | None:
     us nor whoever owns `folder` is none: in a place like /tmp anybody could make it, and so decide what our project is.
     """
     start = current = os.path.realpath(folder)
+    us = os.getuid() if os.name == "posix" else 0
     while True:
         path = os.path.join(current, ".git")
-        if os.path.lexists(path) and (current == start or _owner(path) in (_owner(start), _us())):
+        if os.path.lexists(path) and (current == start or _owner(path) in (_owner(start), us)):
             return current
         parent = os.path.dirname(current)
         if parent == current:
@@ -33,10 +34,6 @@ def _owner(path: str) -> int | None:
         return os.lstat(path).st_uid
     except OSError:
         return None
-
-
-def _us() -> int:
-    return os.getuid() if os.name == "posix" else 0
 
 
 def canonical_root(folder: str) -> str:

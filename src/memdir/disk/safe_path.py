@@ -201,7 +201,8 @@ def _fault_of_characters(component: str) -> str:
                 scripts.add("LATIN")
         else:
             category = unicodedata.category(character)
-            is_drawn = unicodedata.combining(character) != _OVERLAY and not _is_unseen(character)
+            is_unseen = character in _UNSEEN or any(low <= character <= high for low, high in _SELECTORS)
+            is_drawn = unicodedata.combining(character) != _OVERLAY and not is_unseen
             if category in _MARKS and is_drawn and last not in _PUNCTUATION:
                 continue  # it belongs to the letter before it
             if category not in _LETTERS or not is_drawn:
@@ -211,10 +212,6 @@ def _fault_of_characters(component: str) -> str:
         if len(scripts) > 1 and not scripts - {"LATIN"} <= _EAST_ASIAN:
             return "a word in it mixes alphabets, so it can pass for another name"
     return ""
-
-
-def _is_unseen(character: str) -> bool:
-    return character in _UNSEEN or any(low <= character <= high for low, high in _SELECTORS)
 
 
 def _fault_of_name(name: str, *, index_allowed: bool) -> str:

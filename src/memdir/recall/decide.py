@@ -14,6 +14,7 @@ from operator import mul
 
 from memdir.disk.shipped import TABLE_END, broken, shipped_bytes, shipped_lines, shipped_path
 from memdir.search.document import FIRST_DAY, KINDS, days_in
+from memdir.text.stems import stem
 from memdir.text.words import split_words
 
 TYPE_CHECKING = False
@@ -200,8 +201,6 @@ def signals(asked: Asked, ranking: Ranking, place: int, *, today: int, tools: fr
 
 def tool_terms(recent_tools: Sequence[str]) -> frozenset[str]:
     """The words by which a store would name the tools just used; the host's own tools are no subject of memories."""
-    from memdir.text.stems import stem
-
     named = [tool for tool in recent_tools if tool.lower() not in _WORDS["host-tools"]]
     words = {word for tool in named for word in split_words(tool)}
     return frozenset(stem(word) for word in words - _WORDS["tool-words-of-no-name"] if len(word) > 1)
