@@ -22,6 +22,7 @@ from memdir.layout import Place
 from memdir.memdir import MemDir
 from memdir.model.model import Request, ScriptedModel, says
 from memdir.settings_file import put_setting
+from memdir.share import team as team_of_share
 from memdir.share.team import Address, TeamBehind, member_id
 from memdir.store.shared import Failure
 from memdir.team.commands import _watch as watch
@@ -310,6 +311,17 @@ def test_a_copy_of_a_home_is_another_writer_in_a_shared_folder(tmp_path: Path, m
     assert member_id(Place(str(tmp_path / "two" / "memory"))) != first
     monkeypatch.setattr("socket.gethostname", lambda: "another")
     assert member_id(Place(str(tmp_path / "one" / "memory"))) != first
+
+
+def test_a_copied_machine_of_the_same_name_and_paths_is_another_member(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(team_of_share, "MACHINE_ID", str(tmp_path / "machine-id"), raising=False)
+    ids = set()
+    for machine in ("4c1f", "9d27"):
+        (tmp_path / "machine-id").write_text(f"{machine}\n")
+        ids.add(member_id(Place(str(tmp_path / "one" / "memory"))))
+    assert len(ids) == 2
 
 
 def test_whoever_watches_goes_on_while_another_sync_is_under_way_and_is_told_once(

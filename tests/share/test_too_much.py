@@ -272,6 +272,25 @@ def test_unchanged_is_an_answer_to_one_question_only() -> None:
             remote.push(Delta({"a.md": Version("0" * 64)}, {"a.md": b"x"}), expected=Manifest(revision="5"))
 
 
+def test_who_is_asked_to_wait_goes_on_where_the_exchange_is_not_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member who comes back to a hub that was restored asks once a memory: who began anew would never be through."""
+    asked: list[bytes] = []
+
+    def every_second(wire: socket.socket, request: bytes) -> None:
+        asked.append(request)
+        if len(asked) % 2:
+            wire.sendall(b"HTTP/1.1 429 X\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+        else:
+            said(wire, {"revision": 5, "entries": []})
+
+    with answering(every_second) as remote:
+        assert remote.pull(Manifest()).revision == "5/0" and len(asked) == 2
+        monkeypatch.setattr(hub, "EXCHANGE_SECONDS", 0.5)
+        with pytest.raises(RemoteError) as failed:
+            remote.pull(Manifest())
+        assert failed.value.kind == "rate"
+
+
 def test_a_connection_that_was_kept_and_closed_meanwhile_is_opened_anew() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n"
     with answering(lambda wire, asked: wire.sendall(head + b'{"role": "me"}')) as remote:

@@ -25,6 +25,7 @@ KINDS = ("folder", "git", "hub")
 TOKEN = "mdh_"  # noqa: S105 - how a hub's tokens begin
 JOIN = "`memdir join` a folder, a git repository or a hub"
 _MAX_TOKEN_BYTES = 4096
+MACHINE_ID = "/etc/machine-id"  # where there is none, the name of the machine has to do
 DEBOUNCE_SECONDS = 5.0  # after the last of several changes
 CLOSE_SECONDS = 10.0  # in all, for what is sent at the end; what does not get through waits in the directory
 
@@ -72,6 +73,7 @@ def member_id(place: Place) -> str:
         secret = os.urandom(16).hex().encode("ascii")
         keep_bytes(place.team_member, secret)
     machine = f"{socket.gethostname()}\n{os.path.realpath(place.base)}".encode("utf-8", "surrogateescape")
+    machine += read_if_plain(MACHINE_ID, _MAX_TOKEN_BYTES) or b""  # a copy of a machine may be called as it is
     return hashlib.sha256(secret + b"\n" + machine).hexdigest()[:16]
 
 

@@ -257,6 +257,9 @@ class HubRemote(Remote):
             remedy = "What you changed waits here until it can"
             raise RemoteError(f"{self._parts.netloc} cannot be reached: {why}", remedy=remedy) from error
         self._connection = None if response.will_close else connection
+        if (wait := _asked_to_wait(response)) and time.monotonic() + wait < self._until:
+            time.sleep(wait)  # in a long exchange: who begins anew would never come to its end
+            return self._send(method, path, data, fields)
         if len(content) > MAX_ANSWER_BYTES:
             raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
         return response.status, content
@@ -295,6 +298,11 @@ def _ended_by(connection: http.client.HTTPConnection, until: float) -> Iterator[
         late.cancel()
     if time.monotonic() >= until:
         raise TimeoutError(errno.ETIMEDOUT, "it takes too long")
+
+
+def _asked_to_wait(response: http.client.HTTPResponse) -> int:
+    told = response.getheader("Retry-After", "") if response.status == 429 else ""
+    return int(told) if told.isdecimal() and len(told) < 5 else 0
 
 
 def _hang_up(wire: socket.socket) -> None:
