@@ -78,11 +78,11 @@ class Places:
     def is_on(self) -> bool:
         """Whether memory is on by the settings as they are now: a person may switch it in a file while a conversation
         goes on (S5). The other settings stay as they were found."""
-        if self.settings.enabled != (now := self._settings_now()).enabled:
+        if self.settings.enabled != (now := self.settings_now()).enabled:
             self.settings = self.settings.switched_as(now)
         return self.settings.enabled
 
-    def _settings_now(self) -> Settings:
+    def settings_now(self) -> Settings:
         """Read again where a file is another one than before; as they were while somebody is at one."""
         stamp = settings_stamp(self._ruled_by)
         if stamp != self._stamp:
@@ -158,7 +158,7 @@ class Places:
     def keeps_docs(self) -> bool:
         """Whether magic docs are kept up to date, by the settings as they are now: a running conversation takes up what
         a person switches on or off meanwhile (M2)."""
-        return self._settings_now().magic_docs
+        return self.settings_now().magic_docs
 
     def require_enabled(self) -> None:
         """MemdirError when memory is off; DiskError when a file stands where its directory should be, which is not the

@@ -10,7 +10,6 @@ from memdir.store.shared import (
     fault_of_member,
     note_outcome,
     note_purge,
-    remote_of_note,
     told_member,
 )
 
@@ -65,10 +64,11 @@ class TeamMemory:
 
         team = self._stores.to_write("team")
         keys = [find_key(team, memory.removeprefix("team/")) for memory in memories]
+        texts = {key: team.read(key).topic.data for key in keys}  # first: whose they are is asked of these
         authors = {key: author_of(self._places.place, key) for key in keys}
         own = [key for key in keys if authors[key] in ("", self.member) and is_written_here(team, key)]
         others = {key: authors[key] for key in keys if key not in own}
-        return unshare_memories(self._stores.of("project"), keys, others=others)
+        return unshare_memories(self._stores.of("project"), texts, others=others)
 
     @property
     def member(self) -> str:
@@ -117,18 +117,15 @@ class TeamMemory:
         from memdir.share.team import JOIN, Address, open_remote
 
         place, settings = self._places.place, self._places.settings
-        if not self._places.has_team or not settings.team_remote:
+        remote = settings.team_remote if self._places.has_team else ""
+        if not remote or self._places.settings_now().team_remote != remote:  # somebody may have left it meanwhile
             raise UsageError("no team was joined here", remedy=JOIN)
         self._stores.begin()
         caps = TeamCaps(settings.team_max_entries, settings.team_max_entry_bytes, settings.team_max_bytes)
-        address, name = Address.parse(settings.team_remote), self.member
-        before = remote_of_note(place)
-        if before and Address.parse(before) != address:  # what one team wrote goes to no other by a setting alone
-            told = f"what lies in team/ is of another team, {before}"
-            raise UsageError(told, remedy=f"`memdir join` {address.where}: it sets that aside, or takes it along")
-        remote = open_remote(address, place, self._places.layout, name=name, clock=self._clock)
-        remote.caps = caps
-        work = self._stores.of("team"), remote, str(address), name, caps, self._clock, self._sink
+        address, name = Address.parse(remote), self.member
+        there = open_remote(address, place, self._places.layout, name=name, clock=self._clock)
+        there.caps = caps
+        work = self._stores.of("team"), there, str(address), name, caps, self._clock, self._sink
         return Sync(*work, on_progress, self._purge_member, require_free or (lambda: None))
 
     def _purge_member(self, name: str) -> tuple[Sequence[str], Sequence[str]]:

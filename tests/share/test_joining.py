@@ -16,8 +16,10 @@ import pytest
 from memdir import open_memory
 from memdir.errors import UsageError
 from memdir.settings_file import put_setting
+from memdir.share.team import Address
 from memdir.store.history import Origin
 from memdir.store.shared import author_of, fault_of_member
+from memdir.team.joining import Others, change_teams
 from tests.conftest import Ran
 from tests.hub.servers import Client, HubServer
 from tests.security.fakes import github_token
@@ -105,6 +107,92 @@ def test_a_setting_alone_gives_another_team_nothing(
     with pytest.raises(UsageError, match="another team"):
         open_memory(project).team.sync()
     assert not holds(blue, "Ulysses")
+
+
+def test_what_a_sync_brings_while_another_team_is_joined_is_set_aside_too(
+    memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path
+) -> None:
+    red, blue = red_and_blue
+    in_red(memdir, red, tmp_path)
+    memory, address = open_memory(project), Address("git", blue.where)
+    before = Others.than(address, memory)
+    bob = member(red, "bob", tmp_path, time.time)
+    bob.put("strike.md", memory_text("strike", "There is a strike in May."))
+    bob.sync()
+    memory.team.sync()
+    assert change_teams(memory, before, address, is_along=False)[1] == 3
+    assert memory.list(scope="team") == []
+
+
+def test_a_sync_that_waited_while_another_team_was_joined_gives_nothing(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    red, blue = FolderPlace(tmp_path / "red"), FolderPlace(tmp_path / "blue")
+    bea = member(blue, "bea", tmp_path, time.time)
+    bea.put("deal.md", memory_text("deal", "Blue buys Initech in May."))
+    bea.sync()
+    in_red(memdir, red, tmp_path)
+    waiting = open_memory(project).team.joined()
+    assert memdir("join", blue.where).code == 0
+    with pytest.raises(UsageError, match="another team"):
+        waiting.run()
+    assert not holds(red, "Initech") and not holds(blue, "Layoffs")
+
+
+@pytest.mark.parametrize("is_torn", [True, False])
+def test_what_is_of_a_team_whose_name_was_lost_goes_to_no_other(
+    memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path, is_torn: bool
+) -> None:
+    red, blue = red_and_blue
+    in_red(memdir, red, tmp_path)
+    assert memdir("leave").code == 0
+    note = Path(open_memory(project).place.known_of_team)
+    note.write_bytes(b"") if is_torn else note.unlink()
+    ran = memdir("join", blue.where)
+    assert "2 memories of a team whose name was lost" in ran.err and "brings them back" not in ran.err
+    assert not holds(blue, "Layoffs") and not holds(blue, "Ulysses")
+
+
+def test_what_goes_along_is_written_over_nothing_of_the_team_s(
+    memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path
+) -> None:
+    red, blue = red_and_blue
+    bea = member(blue, "bea", tmp_path, time.time)
+    bea.put("project_layoffs.md", memory_text("layoffs", "Blue lays nobody off."))
+    bea.sync()
+    memdir("join", blue.where)
+    in_red(memdir, red, tmp_path)
+    assert memdir("join", blue.where, "--with-memories").code == 0
+    bea.sync()
+    (second,) = [key for key in bea.files() if "conflict" in key]
+    assert "Blue lays nobody off." in bea.read("project_layoffs.md") and "March" in bea.read(second)
+
+
+def test_what_was_set_aside_comes_back_also_where_a_join_was_killed(
+    memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path
+) -> None:
+    red, blue = red_and_blue
+    in_red(memdir, red, tmp_path)
+    open_memory(project).add("Red moves to Oslo", name="oslo", scope="team")  # not sent yet
+    memdir("join", blue.where)
+    memory = open_memory(project)
+    put_setting(memory.layout.local_settings, "team.remote", f"folder:{red.where}")  # so far came a join of red
+    os.rename(memory.place.known_of_team, tmp_path / "aside")
+    assert memdir("join", red.where).code == 0
+    assert holds(red, "Oslo") and "project_oslo.md" in {
+        header.key for header in open_memory(project).list(scope="team")
+    }
+
+
+def test_who_has_left_is_left_by_what_is_open_still(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    red = FolderPlace(tmp_path / "red")
+    in_red(memdir, red, tmp_path)
+    memory = open_memory(project)
+    assert memdir("leave").code == 0
+    memory.add("Written after I left", name="after", scope="team")
+    with pytest.raises(UsageError, match="no team was joined"):
+        memory.team.sync()
+    assert not holds(red, "after I left")
 
 
 @pytest.mark.parametrize(("answer", "goes"), [("give", True), ("", False), ("cancel", None)])

@@ -36,6 +36,17 @@ def test_what_others_deleted_stays_deleted(team: Team) -> None:
     assert "m1.md" not in files and "Ann's line" in files["m2.md"] and files.keys() >= {"m0.md", "m2.md", "m3.md"}
 
 
+@pytest.mark.parametrize("kind", ["folder"])
+def test_what_others_deleted_is_asked_for_before_anything_is_given(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY), c=memory_text("c", BODY))
+    forget(ann, "a.md")
+    ann.sync()
+    lose_note(bob)
+    assert bob.sync(pushes_only=True).sent == []
+    assert sorted(in_step(ann, bob)) == ["b.md", "c.md"]
+
+
 def test_what_is_new_here_or_was_changed_here_goes_to_the_team(team: Team) -> None:
     """Only the very text that was deleted is taken as deleted."""
     ann, bob = team("ann", "bob")

@@ -13,7 +13,7 @@ import pytest
 from memdir import open_memory
 from memdir.agent.workspace import Workspace
 from memdir.dream.dream import DreamTask
-from memdir.errors import BadMemoryFile, MemdirError, SecretRefused
+from memdir.errors import BadMemoryFile, EditConflict, MemdirError, SecretRefused
 from memdir.memdir import MemDir
 from memdir.model.model import ScriptedModel, calls, says
 from memdir.recall.recall import RecallRequest
@@ -152,6 +152,26 @@ def test_what_is_about_a_person_never_lies_with_the_team(project: Path, line: st
     with pytest.raises(BadMemoryFile, match="always private"):
         memory.team.share("me.md")
     assert os.listdir(memory.place.team().root) == []
+
+
+@pytest.mark.parametrize("verb", ["share", "unshare"])
+def test_what_is_changed_meanwhile_is_neither_shared_nor_taken_back(
+    project: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    memory = opened(project)
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="project" if verb == "share" else "team")
+    store, prefix = memory.stores.of("project"), "" if verb == "share" else "team/"
+    file, changing = Path(memory.place.root, prefix, "project_deploys.md"), store.changing
+
+    def overtaken(*words: object, **more: object) -> object:
+        """Somebody else has the lock first."""
+        file.write_text(file.read_text().replace("Tuesdays", "Thursdays"))
+        return changing(*words, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "changing", overtaken)
+    with pytest.raises(EditConflict, match="changed meanwhile"):
+        getattr(memory.team, verb)("project_deploys.md")
+    assert "Thursdays" in file.read_text()
 
 
 def test_a_memory_is_shared_and_taken_back_with_its_line_its_age_and_its_history(project: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
+from memdir.share.merge import beside
 from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.share.sync import SyncReport
 from memdir.store.history import PULLED, Origin
@@ -92,6 +93,24 @@ def test_of_two_changes_to_one_line_both_texts_stay_until_somebody_settles_it(te
     assert len(in_step(cleo, ann, bob)) == 2, "a settled conflict can be taken back"
     resolve(ann.store, "a.md")
     assert list(in_step(ann, bob, cleo)) == ["a.md"]
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_a_conflict_that_was_settled_meanwhile_empties_no_memory(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ann,) = team("ann")
+    first, second = memory_text("a", "One."), memory_text("a", "Two.")
+    name, data = beside("a.md", second.encode(), lambda _: None)
+    ann.put("a.md", first)
+    ann.put(name, data.decode())
+    changing = ann.store.changing
+
+    def overtaken(*words: object, **more: object) -> object:
+        """Somebody else has the lock first, and says that the first text is right."""
+        Path(ann.store.root, name).unlink()
+        return changing(*words, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ann.store, "changing", overtaken)
+    assert resolve(ann.store, name) == [] and ann.read("a.md") == first
 
 
 def test_an_edit_outlives_a_deletion_whoever_is_first(team: Team) -> None:

@@ -14,7 +14,7 @@ from memdir.disk.atomic import delete_file, keep_bytes
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
-from memdir.errors import DiskError
+from memdir.errors import DiskError, UsageError
 from memdir.layout import Place
 from memdir.share.judge import GivenJson
 from memdir.share.remote import GONE, Manifest, Reason, TeamCaps, Version, digest_of, is_digest, moment
@@ -57,13 +57,16 @@ class KnownTeam:
 
     @staticmethod
     def load(place: Place, remote: str) -> KnownTeam:
-        """The note; an empty one where there is none, it is damaged, or it is about another remote."""
+        """The note; an empty one where there is none, or it is damaged. What one team wrote goes to no other."""
         path = place.known_of_team
         if os.path.lexists(path) and os.lstat(path).st_size > MAX_KNOWN_BYTES:  # as none it would undo what was deleted
             remedy = f"Move {path} away: the next sync is then like a first one"
             raise DiskError("the note of what the team had is larger than anybody reads", remedy=remedy)
         found = GivenJson(note_of_team(place))
-        if found.get("remote") != remote or not isinstance(found.get("memories"), dict):
+        if (before := found.text("remote")) not in ("", remote):
+            told = f"what lies in team/ is of another team, {before}"
+            raise UsageError(told, remedy="`memdir join` of yours: it sets that aside, or takes it along")
+        if not before or not isinstance(found.get("memories"), dict):
             return KnownTeam(place, remote)
         known = KnownTeam(place, remote, found.text("revision"), found.text("team"), moment(found.get("synced")))
         memories, authors, seals, purges = map(found.part, ("memories", "authors", "seals", "purges"))
@@ -83,8 +86,7 @@ class KnownTeam:
             del self.seen[key]
             self.revision = self.revision if is_deleted else ""
         told = {name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges")}
-        told["authors"] = dict(list(self.authors.items())[-_MAX_AUTHORS:])
-        told["seals"] = dict(list(self.seals.items())[-_MAX_AUTHORS:])
+        told |= {name: dict(list(getattr(self, name).items())[-_MAX_AUTHORS:]) for name in ("authors", "seals")}
         told["memories"] = {key: _told(one) for key, one in sorted(self.seen.items())}
         keep_bytes(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
         needed = {one.version.digest for one in self.seen.values()}

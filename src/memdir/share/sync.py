@@ -114,7 +114,7 @@ class Sync:
             with suppress(LockBusy, HistoryError, DiskError):
                 self.store.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
         for number in range(MAX_ROUNDS):
-            if not pushes_only:
+            if not pushes_only or not known.synced:  # without a note, what others deleted would come back
                 self._pull(known, report, is_dry=is_dry)
             result = self._push(known, report, is_dry=is_dry)
             clashes = [key for key, reason in result.refused.items() if reason == "conflict"]
@@ -467,8 +467,7 @@ class Sync:
         if capped := sum(one.reason in ("cap", "too_large") for one in left):
             emit(events.Event("team.capped", files=capped, limit="entries or bytes"))
         if report.sent or report.sent_deletions:
-            counts = {"sent": len(report.sent), "deleted": len(report.sent_deletions)}
-            emit(events.Event("team.push", remote=self.name, **counts))
+            emit(events.Event("team.push", remote=self.name, sent=len(report.sent), deleted=len(report.sent_deletions)))
         if report.reason or left:
             reason = report.reason or left[0].reason
             emit(events.push_suppressed(remote=self.name, reason=reason, files=len(report.waiting) + len(left)))

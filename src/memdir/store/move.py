@@ -280,20 +280,18 @@ def is_written_here(team: MemoryStore, key: str) -> bool:
     return found
 
 
-def unshare_memories(store: MemoryStore, keys: Sequence[str], *, others: Mapping[str, str]) -> list[str]:
-    """Take memories out of the team's directory into the project's own; with the next sync they go for the team. What
-    somebody else wrote (`others`: by whom) keeps saying so, and is a change of its own. Gives their keys."""
-    texts: dict[str, bytes] = {}
+def unshare_memories(store: MemoryStore, memories: Mapping[str, bytes], *, others: Mapping[str, str]) -> list[str]:
+    """Take memories, as they were read, out of the team's directory into the project's own; with the next sync they go
+    for the team. What somebody else wrote (`others`: by whom) keeps saying so, as a change of its own. Gives keys."""
+    texts = {TEAM_PREFIX + key: data for key, data in memories.items()}
     of_whom: dict[str | None, dict[str, str]] = {}
-    for key in keys:
+    for key in memories:
         of_whom.setdefault(others.get(key), {})[TEAM_PREFIX + key] = key
-        topic = store.read(TEAM_PREFIX + key).topic
-        texts[TEAM_PREFIX + key] = (with_trust(topic, Trust.TEAM) if key in others else topic).data
     moved: dict[str, str] = {}
     for who, wanted in of_whom.items():
         origin = Origin("cli", trust="user") if who is None else Origin(UNSHARED, trust="team")
         moved |= _handed_over(store, wanted, texts, origin, "unshare", **({"By": who} if who else {}))
-    return [moved[TEAM_PREFIX + key] for key in keys]
+    return [moved[TEAM_PREFIX + key] for key in memories]
 
 
 def _handed_over(
@@ -315,7 +313,10 @@ def _handed_over(
         lines = {one.key: one for one in Index(change.read(back + INDEX_NAME) or b"").entries()}
         entries = []
         for source, target in wanted.items():
-            data, mtime_ns = texts[source], store.read_with_time(source)[1]
+            data, mtime_ns = store.read_with_time(source)
+            if data is None or data != texts[source]:  # what was judged, and asked whose it is, is another text
+                raise EditConflict(f"{source} was changed meanwhile", remedy="Look at it, and try again")
+            data = with_trust(Topic(data), Trust.TEAM).data if origin.source == UNSHARED else data
             key = free_key(target.removesuffix(".md"), lambda one: change.read(one) not in (None, data))  # noqa: B023 - at once
             change.write(key, data, mtime_ns=mtime_ns)
             change.delete(source)

@@ -29,11 +29,10 @@ from memdir.store.memories import find_key
 from memdir.store.scan import age_words, iso_time
 from memdir.store.shared import Failure, proposals_told
 from memdir.store.store import MemoryStore
-from memdir.store.topic import Topic
 from memdir.team.joining import (
+    FORGOTTEN,
     Joined,
     Others,
-    begin_note,
     change_teams,
     drop_token,
     guess_address,
@@ -144,19 +143,18 @@ class Join:
         memory = context.reopened()
         if not memory.places.syncs:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
-        aside = change_teams(memory, before, joined.address, is_along=is_along) if before else ""
-        begin_note(memory, joined.address)
+        aside, kept = change_teams(memory, before, joined.address, is_along=is_along)
         report = memory.team.sync()
-        kept = len(before.keys) if before and not is_along else 0
         if options.json:
             told = {"remote": str(joined.address), "team": joined.team or None, "member": memory.team.member}
             told |= {"setAside": kept, "setAsideIn": aside if kept else None}
             return int(context.print_json({**told, **_plain(report)}))
         _tell_team(joined, memory, options, context)
         if before and kept:
+            back = "" if before.remote == FORGOTTEN else ". `memdir join` of that team brings them back"
             context.note(
                 f"{kept} memories of {shown_line(before.remote)} ({before.told}) were set aside, in {aside}: this team"
-                f" does not get them. `memdir join` of that team brings them back"
+                f" does not get them{back}"
             )
         _tell_report(report, context)
         return 0
@@ -357,14 +355,12 @@ def conflicts_in(store: MemoryStore) -> dict[str, str]:
 def resolve(store: MemoryStore, key: str) -> list[str]:
     """Settle a conflict: the text of the file that is named is right, and takes the memory's name; the others of that
     memory go. `undo` brings them back. Gives the files that went."""
-    conflicts = conflicts_in(store)
-    first = conflicts.get(key, key)
-    others = [one for one, of in conflicts.items() if of == first]
-    if not others:
-        return []
-    with store.changing(Origin("cli", trust="user"), f"resolve {first}") as change:
+    with store.changing(Origin("cli", trust="user"), f"resolve {key}") as change:
+        conflicts = conflicts_in(store)  # as they are now: a sync may have settled some
+        first = conflicts.get(key, key)
+        others = [one for one, of in conflicts.items() if of == first]
         if key in conflicts:
-            topic = Topic(change.read(key) or b"").without_field(CONFLICT_FIELD)
+            topic = store.read(key).topic.without_field(CONFLICT_FIELD)
             change.write(first, topic.data)
             change.put_entry(first, topic)
         for one in others:

@@ -19,6 +19,7 @@ from memdir.layout import Layout
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.share.known import KnownTeam
+from memdir.share.merge import beside
 from memdir.share.remotes.hub import HubRemote
 from memdir.share.team import TOKEN, Address, open_remote
 from memdir.store.history import PULLED, Origin
@@ -28,6 +29,7 @@ from memdir.store.secrets import find_secrets
 from memdir.store.shared import author_of, fault_of_member, remote_of_note
 from memdir.store.topic import Topic
 
+FORGOTTEN = "a team whose name was lost"
 MEMORIES = "memories"  # the folder of what was set aside
 WAIT_SECONDS = 30.0  # for a sync that is under way
 MAX_TOKEN = 4_096  # bytes of standard input that are looked through for one
@@ -200,10 +202,12 @@ class Others:
 
     @staticmethod
     def than(address: Address, memory: MemDir) -> Others | None:
-        remote = remote_of_note(memory.place) or memory.settings.team_remote or ""
+        place = memory.place
+        was_synced = any(os.path.lexists(getattr(place, name)) for name in _NOTES)
+        remote = remote_of_note(place) or memory.settings.team_remote or (FORGOTTEN if was_synced else "")
         if not remote or is_same(remote, address):
             return None
-        keys = tuple(sorted(key for key, _ in walk(memory.place.team().root)))
+        keys = tuple(sorted(dict(walk(place.team().root))))
         authors = Counter(author_of(memory.place, key) or "you" for key in keys)
         return Others(remote, keys, ", ".join(f"{shown_line(who)} {count}" for who, count in sorted(authors.items())))
 
@@ -215,30 +219,31 @@ def is_same(remote: str, address: Address) -> bool:
         return False
 
 
-def change_teams(memory: MemDir, before: Others, address: Address, *, is_along: bool) -> str:
-    """Put the notes of the team before aside, its memories too unless they come along, and bring back what was put
-    aside of this one. Gives the folder. Files are copied before they go, and the notes go last: whoever is killed here
-    calls again, and until then nothing travels."""
+def change_teams(memory: MemDir, before: Others | None, address: Address, *, is_along: bool) -> tuple[str, int]:
+    """Put the notes of the team before aside, its memories too unless they come along, bring back what was put aside
+    of this one, and say whose the memories here are from now on, whether or not the first sync gets through. Gives the
+    folder and how many went there: those that are here now, for a sync may have brought some since somebody was asked.
+    Files are copied before they go, and the notes go last: whoever is killed here calls again, and until then nothing
+    travels."""
     place = memory.place
-    aside = place.aside_of_team(before.remote)
     with locked(place.team_lock, wait_seconds=WAIT_SECONDS):
-        if not is_along:
-            _copy_aside(place.team().root, os.path.join(aside, MEMORIES), before.keys)
+        remote = remote_of_note(place) or (before.remote if before else str(address))
+        aside, is_other = place.aside_of_team(remote), not is_same(remote, address)
+        keys = tuple(dict(walk(place.team().root))) if is_other and not is_along else ()
+        if keys:
+            _copy_aside(place.team().root, os.path.join(aside, MEMORIES), keys)
             with memory.stores.of("team").changing(Origin(PULLED, trust="team"), "set aside: another team's") as change:
-                for key in before.keys:
+                for key in keys:
                     change.delete(key)
                     change.drop_entry(key)
-        keep_bytes(os.path.join(aside, "remote"), before.remote.encode("utf-8", "replace") + b"\n")
-        for name in _NOTES:
-            _move(getattr(place, name), os.path.join(aside, os.path.basename(getattr(place, name))))
+        if is_other:
+            keep_bytes(os.path.join(aside, "remote"), remote.encode("utf-8", "replace") + b"\n")
+            for name in _NOTES:
+                _move(getattr(place, name), os.path.join(aside, os.path.basename(getattr(place, name))))
         _bring_back(memory, place.aside_of_team(str(address)))
-    return aside
-
-
-def begin_note(memory: MemDir, address: Address) -> None:
-    """Say whose the memories here are from now on, also where the first sync does not get through."""
-    if not remote_of_note(memory.place):
-        KnownTeam(memory.place, str(address)).save()
+        if not remote_of_note(place):
+            KnownTeam(place, str(address)).save()
+    return aside, len(keys)
 
 
 def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
@@ -255,24 +260,30 @@ def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
 
 
 def _bring_back(memory: MemDir, aside: str) -> None:
-    """What was set aside of this team: its memories first, then what is known of it. What cannot be written now stays
-    where it is."""
+    """What was set aside of this team: its memories first, then what is known of it. What came along under the name of
+    one of them lies beside it, as in any conflict. What cannot be written now stays where it is."""
     folder, place = os.path.join(aside, MEMORIES), memory.place
+    if not os.path.isdir(aside):
+        return
     left = []
     with memory.stores.of("team").changing(Origin(PULLED, trust="team"), "back from where it was set aside") as change:
         for key, entry in walk(folder):
             data = read_if_plain(entry.path, MAX_MEMORY_BYTES)
             try:
-                if data is None or change.read(key) not in (None, data):
+                if data is None:
                     left.append(key)
-                else:
-                    change.write(key, data, mtime_ns=entry.stat(follow_symlinks=False).st_mtime_ns)
-                    change.put_entry(key, Topic(data))
+                    continue
+                if (along := change.read(key)) not in (None, data):
+                    second, text = beside(key, along or b"", change.read)
+                    change.write(second, text)
+                    change.put_entry(second, Topic(text))
+                change.write(key, data, mtime_ns=entry.stat(follow_symlinks=False).st_mtime_ns)
+                change.put_entry(key, Topic(data))
             except MemdirError:
                 left.append(key)
     for name in _NOTES:
         _move(os.path.join(aside, os.path.basename(getattr(place, name))), getattr(place, name))
-    if not left and os.path.isdir(aside):
+    if not left:
         delete_tree(aside)
 
 
