@@ -826,6 +826,13 @@ def test_of_a_large_store_a_session_start_reads_only_what_changed(layout: Layout
     assert reads < 20
     assert "(note_299.md)" not in listed and "Ann likes tea" in listed and "note 298" not in listed
     assert "[new](new.md) — (from the web, not verified)" in listed and "(note_297.md)" in listed
+    anew = SessionStart(open_memory(layout.work_tree), "claude")
+    asked = calls_of("status_of", lambda: anew.within(lambda text: len(text) < 10_000))
+    assert 0 < asked < 250, "the disk is asked about those that are listed"
+    (folder / ".new").write_text("---\nname: five\ndescription: Ann drinks milk\ntype: user\n---\n\nMilk.\n")
+    (folder / ".new").rename(folder / "note_5.md")
+    listed, _ = begun()
+    assert "Ann drinks milk" in listed, "one that was not listed, saved as an editor saves"
     shown = listed.count("](")
     assert f"({301 - shown} more memories are not listed here" in listed
     memdir("remember", "Never push by force", "--type", "feedback", "--name", "Forced")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memdir.memdir import MemDir
 
-MAX_KEPT_BYTES = 256 << 10
+MAX_KEPT_BYTES = 4 << 20
 MAX_ROOM = 10_000  # characters: no host shows more
 GUARDS_HEAD = 600  # of them, for what stands around guards, whose lines take half of what is left at most
 

@@ -129,7 +129,8 @@ def indexes_told(stores: Iterable[MemoryStore]) -> str:
 def useful_index(store: MemoryStore, used: Mapping[str, int]) -> dict[str, Any]:
     """The index of a store for whatever room there is, as JSON: its text, unless that is too long, and the lines of its
     most useful memories, the best first. `used` is how often each was shown."""
-    since = max([status_of(entry).st_ctime_ns for _, entry in walk(store.root)], default=0)  # before they are read
+    files = dict(walk(store.root))
+    since = max([status_of(entry).st_ctime_ns for entry in files.values()], default=0)  # before they are read
     loaded, headers = store.load_index(), store.scan(limit=None).headers
     doubted, is_cut = _doubted(headers), loaded.lines_cut or loaded.bytes_cut or len(loaded.text) > MAX_LISTED
     ranks = {header.key: _usefulness(header, used.get(header.key, 0)) for header in headers}
@@ -139,14 +140,20 @@ def useful_index(store: MemoryStore, used: Mapping[str, int]) -> dict[str, Any]:
         "total": len(headers),
         "rows": [(*ranks[header.key], header.key, _line_of(header, doubted)) for header in best],
         "since": since,
+        "files": {key: entry.inode() for key, entry in files.items()},
         "doubted": [header.description for header in doubted[0].values()],
         "guarded": [header.key for header in headers if GUARD_FIELD in header.fields],
     }
 
 
 def renewed_index(kept: Mapping[str, Any], root: str) -> dict[str, Any]:
-    """The same with what changed in the files since; LookupError where all have to be read to know."""
-    is_new = {key: status_of(entry).st_ctime_ns > kept["since"] for key, entry in walk(root)}
+    """The same with what changed in the files since; LookupError where all have to be read to know. Of a file that is
+    not listed only another in its place is seen: to ask the disk about each costs more than all else."""
+    known, listed = kept["files"], {*kept["guarded"], *(row[2] for row in kept["rows"])}
+    is_new = {
+        key: entry.inode() != known.get(key) or (key in listed and status_of(entry).st_ctime_ns > kept["since"])
+        for key, entry in walk(root)
+    }
     changed = [key for key in is_new if is_new[key]]
     headers = [header for key in changed[:MAX_RENEWED] if (header := read_header(root, key))]
     guarded = [*kept["guarded"], *(header.key for header in headers if GUARD_FIELD in header.fields)]

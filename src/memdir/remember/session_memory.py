@@ -214,9 +214,9 @@ class Notes:
 
     def of_substance(self, form: str) -> Notes:
         """Those sections that say something: what stands under several headings, or in the form itself, is filler."""
-        told = Counter(_flat(section.body) for section in self.sections)
-        is_filler = {body: count > 1 or body in _flat(form) for body, count in told.items()}
-        return Notes(tuple(one for one in self.sections if not is_filler[_flat(one.body)]))
+        told = Counter(" ".join(section.body.split()) for section in self.sections)
+        is_filler = {body: count > 1 or body in " ".join(form.split()) for body, count in told.items()}
+        return Notes(tuple(one for one in self.sections if not is_filler[" ".join(one.body.split())]))
 
     def with_others(self, before: Notes | None) -> Notes:
         """These notes, and the sections that they leave out as they were."""
@@ -267,10 +267,6 @@ def headings_in(text: str, titles: Sequence[str]) -> dict[int, str]:
         if (is_exact or not is_code) and (title not in found or (is_exact and not found[title][0])):
             found[title] = is_exact, at
     return {at: title for title, (_, at) in sorted(found.items(), key=lambda item: item[1][1])}
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _plain(title: str) -> str:

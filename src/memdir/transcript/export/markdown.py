@@ -169,7 +169,7 @@ def headline(use: ToolUse) -> str:
     """A call in one line: the argument that tells most of it."""
     texts = {name: value for name, value in use.input.items() if isinstance(value, str) and value.strip()}
     telling = next((texts[name] for name in _TELLING if name in texts), next(iter(texts.values()), ""))
-    return cut(_one_line(telling), HEADLINE_CHARACTERS)
+    return cut(" ".join(telling.split()), HEADLINE_CHARACTERS)
 
 
 def cut(line: str, most: int) -> str:
@@ -197,7 +197,7 @@ _RUN = re.compile(r"`{3,}")
 def as_markdown(story: Story) -> str:
     """Headings for messages, folded blocks for calls and their results."""
     head = [
-        f"# {_one_line(story.title) or 'Untitled session'}",
+        f"# {' '.join(story.title.split()) or 'Untitled session'}",
         "",
         f"- session: `{story.ref.id}` ({story.ref.agent})",
         f"- started: {story.started or 'unknown'}",
@@ -207,7 +207,7 @@ def as_markdown(story: Story) -> str:
         head.append(f"- damage: {story.damage}")
     parts = ["\n".join(head), *_messages(story.messages, "##")]
     for name, messages in story.asides:
-        parts += [f"## Sub-agent {_one_line(name)}", *_messages(messages, "###")]
+        parts += [f"## Sub-agent {' '.join(name.split())}", *_messages(messages, "###")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -225,7 +225,7 @@ def _blocks(message: Message) -> Iterator[str]:
             case Text(text) if text.strip():
                 yield text.strip("\n")
             case ToolUse(_, name, _):
-                summary = html.escape(_one_line(f"{name}: {headline(block)}"), quote=False)
+                summary = html.escape(" ".join(f"{name}: {headline(block)}".split()), quote=False)
                 yield f"<details><summary>{summary}</summary>\n\n{_fenced(arguments(block), 'json')}\n\n</details>"
             case ToolResult(_, content, is_error):
                 words = "error" if is_error else "result"
@@ -236,7 +236,3 @@ def _fenced(text: str, language: str) -> str:
     """A code block whose fence is longer than any inside it."""
     fence = "`" * max(3, 1 + max((len(run) for run in _RUN.findall(text)), default=0))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
