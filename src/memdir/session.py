@@ -80,7 +80,6 @@ class Session:
     ) -> None:
         self.id = session_id
         self._is_learning = is_learning
-        self.may_write_docs = True  # magic docs, where the settings say so; a host for scripts says otherwise
         self._memory = memory
         self._shown = shown
         self._is_wanted = True
@@ -251,10 +250,12 @@ class Session:
         *,
         usage: Usage | None = None,
         is_subagent: bool = False,
+        updates_docs: bool = True,
     ) -> None:
         """A reply came: learn from it, keep notes, dream when one is due (X1, N3, D1). Returns at once; needs a running
         event loop. `request` and `reply` are memdir's, or the keyword arguments and the response of the Anthropic or
-        OpenAI SDK as they are. A reply that calls tools only brings the notes up to date."""
+        OpenAI SDK as they are. A reply that calls tools only brings the notes up to date. Without
+        `updates_docs` no magic doc is written after this one, whatever the settings say (M2)."""
         self._require_open()
         _require_loop("turn_ended")
         turn, counted = self._finished(request, reply, is_subagent=is_subagent)
@@ -268,7 +269,7 @@ class Session:
                 self.state.pass_over(turn.messages[: -len(turn.own)], self._heard, is_saved=True)
                 self._heard = None
             self._begin()
-            self._learn(turn, usage or counted)
+            self._learn(turn, usage or counted, updates_docs=updates_docs)
         except MemdirError as error:  # no key, no SDK, no disk: the conversation goes on without
             reason = getattr(error, "kind", type(error).__name__)
             self._memory.sink.emit(request_refused(what="learning from a turn", reason=reason))
@@ -316,14 +317,14 @@ class Session:
         request = replace(self.own_request(model), messages=turn.messages[:-1])
         return replace(turn, request=request, earlier=())
 
-    def _learn(self, turn: FinishedTurn, usage: Usage | None) -> None:
+    def _learn(self, turn: FinishedTurn, usage: Usage | None, *, updates_docs: bool) -> None:
         settings = self._memory.settings
         turn = turn if turn.is_subagent else self.extraction.joined(turn)
         self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return
         self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
-        if not turn.is_subagent and self.keeps_docs:
+        if updates_docs and not turn.is_subagent and self.keeps_docs:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
             return
@@ -411,7 +412,7 @@ class Session:
     @property
     def keeps_docs(self) -> bool:
         """Whether magic docs that are read in it are kept up to date, by the settings as they are now (M2)."""
-        return self.may_write_docs and self._memory.places.keeps_docs
+        return self._memory.places.keeps_docs
 
     @cached_property
     def conversation(self) -> Conversation:

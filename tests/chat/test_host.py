@@ -480,20 +480,20 @@ async def test_off_is_off_no_memory_is_looked_up_nor_read(
     built_in = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     person = Person()
     async with host_of(built_in, person) as host:
-        await host.toggle_memory(is_on=False)
+        await host.session.toggle(is_on=False)
         await host.say("Until when are deploys frozen?")
         assert "auditors" not in person.text + await host.aside("Until when are deploys frozen?")
         assert not person.heard("tool")
-        await host.toggle_memory(is_on=True)
+        await host.session.toggle(is_on=True)
         await host.say("Until when are deploys frozen?")
         assert "auditors" in person.text
     looks = (("Read", {"file_path": path}), ("Grep", {"pattern": "auditors", "path": os.path.dirname(path)}))
     server.add(*script(calls(*looks, ("Bash", {"command": f"cat {path}"})), says("No."), calls(looks[0]), says("Yes.")))
     person = Person(["once"] * 9)
     async with host_of(memory, person, allow=frozenset({"commands"})) as host:
-        await host.toggle_memory(is_on=False)
+        await host.session.toggle(is_on=False)
         await host.say("Until when are deploys frozen?")
-        await host.toggle_memory(is_on=True)
+        await host.session.toggle(is_on=True)
         await host.say("And now?")
     results = person.heard("result")
     assert [one["is_error"] for one in results] == [True, True, True, False] and not person.asked
@@ -609,11 +609,11 @@ async def test_memory_is_switched_off_and_on_in_the_middle(project: Path) -> Non
     memory.add(FROZEN)
     async with host_of(memory) as host:
         assert "Deploys" in host.assembly.context.text
-        await host.toggle_memory(is_on=False)
+        await host.session.toggle(is_on=False)
         assert "Deploys" not in host.assembly.context.text
         await host.say("May I deploy today?")
         assert host.recalled == ()
-        await host.toggle_memory(is_on=True)
+        await host.session.toggle(is_on=True)
         await host.say("May I deploy tomorrow?")
         assert host.recalled
 
@@ -662,7 +662,7 @@ async def test_with_memory_off_no_folder_that_holds_memories_is_looked_through(p
     kept.write_text("auditors\n")
     person = Person(["once"] * 9)
     async with host_of(memory, person) as host:
-        await host.toggle_memory(is_on=False)
+        await host.session.toggle(is_on=False)
         for name, words in (
             ("Grep", {"pattern": "auditors", "path": ".memdir"}),
             ("Grep", {"pattern": "auditors", "path": ".memdir/agent-memory"}),

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal, Never
+from typing import Any, Literal, Never
 
 import pyte
 import pytest
@@ -224,8 +224,8 @@ class Alive:
             await asyncio.sleep(0.005)
 
 
-@asynccontextmanager
-async def alive(project: Path, *, no_learning: bool = False, memory: MemDir | None = None) -> AsyncIterator[Alive]:
+@contextmanager
+def drawn(project: Path, *, no_learning: bool = False, memory: MemDir | None = None) -> Iterator[Alive]:
     screen = pyte.Screen(90, 30)
     screen.set_mode(pyte.modes.LNM)  # as a terminal that no program made raw
     stream = pyte.Stream(screen)
@@ -236,11 +236,16 @@ async def alive(project: Path, *, no_learning: bool = False, memory: MemDir | No
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
         screen.write_process_input = keys.send_text  # what a program asks of its terminal is answered
         chat = ChatTerminal(memory, options, lambda: memory)  # type: ignore[arg-type]
-        running = asyncio.create_task(chat.run())
-        found = Alive(chat, screen, keys.send_text)
+        yield Alive(chat, screen, keys.send_text)
+
+
+@asynccontextmanager
+async def alive(project: Path, **how: Any) -> AsyncIterator[Alive]:
+    with drawn(project, **how) as found:
+        running = asyncio.create_task(found.chat.run())
         await found.shows("F2 tasks")
         yield found
-        chat.leave()
+        found.chat.leave()
         assert await running == 0
 
 
@@ -343,6 +348,51 @@ async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(projec
             said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]
         assert [text[:14] for text in said] == ["Tell me a stor", "One more thing", "And a last one"]
         assert "log line\\nlog line" in str([one.body for one in server.requests if not is_fork(one.body)][-1])
+
+
+@pytest.mark.parametrize(("goes_on", "status"), [(None, 0), ("", 0), ("monday", 0), ("nosuch", 6), ("busy", 2)])
+async def test_what_was_sent_before_the_chat_had_begun_is_not_lost_when_one_leaves(
+    project: Path, goes_on: str | None, status: int
+) -> None:
+    """J1: typed ahead while it loads; in a new conversation where the one that was named cannot be gone on with."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    monday, busy = memory.transcript("monday"), memory.transcript("busy")
+    for one in (monday, busy):  # which is open in another window
+        one.append_message(user("Good morning."))
+    monday.close()
+    with drawn(project) as seen:
+        seen.chat.options.resume = goes_on
+        seen.press("My early words.\r/remember We meet on Tuesdays\r\x04")
+        assert await asyncio.wait_for(seen.chat.run(), SECONDS) == status
+        await seen.shows("/retry there")
+    busy.close()
+    assert [one.key for one in memory.list()] == ["project_we_meet_on_tuesdays.md"]
+    name = seen.chat.host.session.id
+    assert (name == goes_on) is (goes_on == "monday")
+    async with host_of(open_memory(project, flags=QUIET), session_id=name) as host:
+        said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]
+        assert said[-1] == "My early words." and host.is_waiting
+
+
+def test_a_thread_that_hangs_holds_nobody_who_leaves(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """H1, J1: Ctrl-C twice leaves, always; here a package that is never loaded."""
+    pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
+    from tests.chat.in_pty import Pty
+
+    hung = project.parent / "hung"
+    hung.mkdir()
+    (hung / "anthropic.py").write_text("import threading\nthreading.Event().wait()\n")
+    monkeypatch.setenv("PYTHONPATH", str(hung))
+    with ProviderServer() as server, Pty(chat_words(server), cwd=project) as terminal:
+        terminal.wait_for(READY)
+        terminal.say("My important words.")
+        terminal.wait_for("Ctrl-C stops")
+        terminal.keys("C-c")
+        terminal.wait_for("Ctrl-C again leaves")
+        terminal.keys("C-c")
+        assert terminal.ended() == 0
+        assert "goes on with this conversation" in " ".join(terminal.screen.split())
+    assert [one.title for one in open_memory(project).sessions()] == ["My important words."]
 
 
 async def test_a_turn_that_does_not_end_keeps_nobody_from_leaving(project: Path) -> None:

@@ -11,7 +11,8 @@ NOT_YET = {
     "lines of the core": 34_028,
     "files without model/builtin": 290,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 4_465,
-    "lines in all": 61_005,  # with 2,000 of the chat, and 1,100 of sub-agents
+    "lines of chat": 2_010,  # so that what is sent before it has begun is kept, and no hung thread holds who leaves
+    "lines in all": 61_007,  # with 2,010 of the chat, and 1,100 of sub-agents
     "files in all": 326,
 }
 

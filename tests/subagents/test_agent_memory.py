@@ -240,7 +240,7 @@ async def test_where_nothing_is_kept_it_keeps_nothing(
     person = Person(["once"])
     async with host_of(memory, person, is_learning=way == "off") as host:
         if way == "off":
-            await host.toggle_memory(is_on=False)
+            await host.session.toggle(is_on=False)
         await host.say("Go.")
     assert person.asked == [] and not os.path.exists(os.path.join(root, "project_flaky.md"))
     if way == "off":

@@ -49,8 +49,7 @@ class Chat:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.model:
             options.set += model_settings(options.model, context.opened("chat").settings)
-        is_seen = options.text is None and sys.stdin.isatty() and sys.stdout.isatty()
-        if options.text is None and not is_seen:
+        if options.text is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("a chat needs a terminal", remedy='For scripts: memdir chat -p "some words"')
 
         def opened() -> MemDir:
@@ -69,7 +68,7 @@ class Chat:
                 raise
             remedy = "Install it: pip install 'memdir[chat]'; `memdir chat -p` works without"
             raise MemdirError("the extra `chat` of memdir is not installed", remedy=remedy) from None
-        return asyncio.run(ChatTerminal(memory, options, opened).run())
+        return asyncio.run(ChatTerminal(memory, options, opened).run_in_time())
 
 
 def model_settings(name: str, settings: Settings) -> list[str]:

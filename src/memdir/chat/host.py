@@ -119,6 +119,7 @@ class ChatHost:
         self._closing: dict[str, asyncio.Task[None]] = {}  # conversations that were left, while they are learned from
         self._answered: Request | None = None
         self._has_hinted = False
+        self._may_write_docs = ask is not None or "edits" in self.options.allow  # magic docs, where they are on
         self._open(self.options.session_id or new_session_id(memory.clock()))
 
     def _open(self, session_id: str) -> None:
@@ -132,15 +133,13 @@ class ChatHost:
         if not session.transcript.is_free():  # what one of the two says the other one's next request would not hold
             remedy = f"Leave it there, or go on with a copy: memdir fork {session_id}"
             raise UsageError("this conversation goes on in another window", remedy=remedy)
-        session.may_write_docs = self._ask is not None or "edits" in self.options.allow
         self.session: Session = session
         self.recalled: tuple[str, ...] = ()  # what came back for the last message
         self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
         self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
         context = ToolContext(self.memory.folder, self.session.files)
         given = [tool.spec.name for tool in self.options.tools]
-        tools = [tool for tool in memory_tools() if tool.spec.name != "Bash"]
-        tools += [CommandTool(), *self.options.tools]
+        tools = [*(one for one in memory_tools() if one.spec.name != "Bash"), CommandTool(), *self.options.tools]
         found = Definitions() if "Agent" in given else find_definitions(self.memory)  # or a host brings its own
         self.gate = Permissions(
             *(self.memory, self.session, context, self._ask, self._allowed),
@@ -303,7 +302,7 @@ class ChatHost:
         if kept:
             self._answered = request
             reply = next((message for message in kept if message.role == "assistant"), kept[0])
-            self.session.turn_ended(request, reply, usage=run.usage)
+            self.session.turn_ended(request, reply, usage=run.usage, updates_docs=self._may_write_docs)
         return run
 
     def _heard(self, piece: str) -> None:
@@ -324,8 +323,8 @@ class ChatHost:
 
     def _hint(self, content: str) -> None:
         """Whose agent reads a magic doc while they are off is told once that there is such a thing."""
-        is_new = self.session.is_learning and not self._has_hinted and not self.session.keeps_docs
-        if is_new and _MAGIC_DOC.match(content):
+        keeps_docs = self._may_write_docs and self.session.keeps_docs
+        if self.session.is_learning and not self._has_hinted and not keeps_docs and _MAGIC_DOC.match(content):
             self._has_hinted = True
             self._emit("notice", text=UNALLOWED_DOC_HINT if self.memory.settings.magic_docs else MAGIC_DOC_HINT)
 
@@ -406,8 +405,7 @@ class ChatHost:
         return outcome
 
     async def clear(self) -> None:
-        """Empty the conversation: a new one begins, with memory section and index as they are now (H2). The old one is
-        written down, and what was said in it is still learned."""
+        """Begin a new conversation, with memory as it is now (H2); the old one is kept and still learned from."""
         self._change_to(new_session_id(self.memory.clock()))
 
     async def resume(self, session_id: str) -> None:
@@ -425,10 +423,6 @@ class ChatHost:
         self.stop()
         self._closing[left.id] = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
         self._closing[left.id].add_done_callback(lambda _: self._closing.pop(left.id, None))
-
-    async def toggle_memory(self, *, is_on: bool) -> bool:
-        """Switch memory off for this conversation, or on again (S5)."""
-        return await self.session.toggle(is_on=is_on)
 
     def dreamt(self, outcome: DreamReport | NotDreamt) -> None:
         """Tell what a dream changed and how much it asks, or why there was none."""

@@ -145,7 +145,7 @@ class Slash:
         what, _, name = words.partition(" ")
         what = what.lower()
         if what in ("on", "off"):
-            is_on = await self._host.toggle_memory(is_on=what == "on")
+            is_on = await self._host.session.toggle(is_on=what == "on")
             self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
         elif what in ("edit", "show"):
             scope, one = await asyncio.to_thread(self._found, name)

@@ -14,6 +14,7 @@ import importlib
 import itertools
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from prompt_toolkit.styles import Style
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
 from memdir.errors import MemdirError
-from memdir.transcript import printable, user
+from memdir.transcript import Message, printable, user
 
 if TYPE_CHECKING:
     from memdir import MemDir
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from memdir.chat.host import ChatEvent, ChatHost
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
-    from memdir.transcript import Message
     from memdir.types import SessionSummary
 
 Result = TypeVar("Result")
@@ -95,7 +95,6 @@ class ChatTerminal:
     def __init__(self, memory: MemDir, options: argparse.Namespace, reopen: Callable[[], MemDir]) -> None:
         self.memory, self.options, self._reopen = memory, options, reopen
         self.host: ChatHost
-        self.screen: Screen
         self.commands: Slash
         self.calls: dict[int, tuple[str, str]] = {}  # by number the last calls of tools: in a line, and what it told
         self._called, self._pasted_before = itertools.count(1), itertools.count(1)
@@ -152,14 +151,20 @@ class ChatTerminal:
         """Talk until the person leaves."""
         with patch_stdout(raw=True):
             self._session.app.after_render += self._first_render
-            while not self._is_leaving:
-                try:
-                    text = await self._session.prompt_async()
-                except EOFError:
-                    break
-                self._take(text)
+            with contextlib.suppress(EOFError):
+                while not self._is_leaving:
+                    self._take(await self._session.prompt_async())
             await self._end()
         return self._exit_code
+
+    async def run_in_time(self) -> int:
+        """The same in a process of its own: who has left waits for no thread that does not end."""
+        try:
+            return await self.run()
+        finally:
+            last = threading.Timer(LEAVE_SECONDS, os._exit, (self._exit_code,))
+            last.daemon = True
+            last.start()
 
     def _first_render(self, _: object) -> None:
         self._session.app.after_render -= self._first_render
@@ -188,27 +193,36 @@ class ChatTerminal:
         """Load what a conversation needs, ask what has to be asked once, and begin."""
         for name in ("first_run", "host", "screen", "slash"):  # beside the prompt: each takes its time
             await asyncio.to_thread(importlib.import_module, f"memdir.chat.{name}")
+        await self._choose_model()
+        await self._open()
+        self._greet()
+        self._start(self._tick())
+        self._start(self._warm_up())
+        while not self._is_leaving:  # one after the other; one that breaks is told, and the next one comes
+            await self._through(self._do(await self._entered.get()))
+
+    async def _open(self) -> None:
+        """The conversation; a new one for who left before one was chosen, or where none can be gone on with."""
         from memdir.chat.command import session_of
         from memdir.chat.host import ChatHost, HostOptions
-        from memdir.chat.screen import Screen
         from memdir.chat.slash import Slash
 
-        self.screen = Screen(self._print, is_coloured=self.memory.environment.colour is not False)
-        await self._choose_model()
-        options = self.options
-        session_id = await asyncio.to_thread(session_of, self.memory, options.resume, is_latest=options.latest)
-        if options.resume == "" and not session_id:
+        options, session_id = self.options, ""
+        if options.resume == "" and not self._is_leaving:
             session_id = await self.choose_session()
+        elif not self._exit_code:
+            session_id = await asyncio.to_thread(session_of, self.memory, options.resume, is_latest=options.latest)
         chosen = HostOptions.of(options, session_id)
         self.host = ChatHost(self.memory, ask=self.ask, listen=self._heard, options=chosen)
         await self.host.__aenter__()
         self.commands = Slash(self)
         self._is_ready = True
-        self._greet()
-        self._start(self._tick())
-        self._start(self._warm_up())
-        while True:  # one after the other; one that breaks is told, and the next one comes
-            await self._through(self._do(await self._entered.get()))
+
+    @functools.cached_property
+    def screen(self) -> Screen:
+        from memdir.chat.screen import Screen
+
+        return Screen(self._print, is_coloured=self.memory.environment.colour is not False)
 
     async def _through(self, work: Coroutine[Any, Any, None]) -> None:
         self._doing = asyncio.ensure_future(work)
@@ -225,8 +239,7 @@ class ChatTerminal:
         is_on = self.memory.settings.enabled  # without memory there is no home to keep a choice in (S5)
         if not is_on or not (found := await asyncio.to_thread(model_offers, self.memory)):
             return
-        asked = "Which model may answer here, and learn and dream behind it?"
-        at = await self.choose(asked, list(found))
+        at = await self.choose("Which model may answer here, and learn and dream behind it?", list(found))
         if at is None:
             return  # asked again another time; until then the built-in model answers
         path = await asyncio.to_thread(self.memory.keep_settings, list(found.values())[at])
@@ -253,16 +266,22 @@ class ChatTerminal:
             self.screen.notice("The last message has no answer yet: /retry asks for it.", style="yellow")
 
     async def _end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for _ in range(2):  # and where the one that was named cannot be gone on with, a new one
+            if not self._is_ready and not self._entered.empty():
+                await self._through(self._open())
         if not self._is_ready:
             return
         self.host.stop()
         if self.host.session.tasks:
             self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
-        for task in self._tasks:
-            task.cancel()
-        if self._doing is not None:
-            await asyncio.wait({self._doing}, timeout=LEAVE_SECONDS)
-        await self._through(self._keep_unanswered())
+        try:
+            if self._doing is not None:
+                await asyncio.wait({self._doing}, timeout=LEAVE_SECONDS)
+        finally:  # also where the person does not wait
+            while not self._entered.empty():
+                await self._through(self._keep(self._entered.get_nowait()))
         await self.host.close()
         if self.memory.settings.enabled and self.host.conversation.messages:
             name = self.host.session.id.partition("-")[0]
@@ -270,11 +289,12 @@ class ChatTerminal:
             self.screen.notice(f"memdir chat --resume {name} goes on with this conversation{retry}")
         await self._printed()
 
-    async def _keep_unanswered(self) -> None:
+    async def _keep(self, text: str) -> None:
         """What was sent and waits for its turn is said all the same: `/retry` has it answered another time (J1)."""
-        waiting = [self._entered.get_nowait() for _ in range(self._entered.qsize())]
-        for text in (one.strip("\n") for one in waiting if not _is_command(one)):
-            self.host.keep(text, self._pasted_in(text))
+        if text.startswith("/remember "):
+            await self.commands.run(text.strip())
+        elif not _is_command(text):
+            self.host.keep(text.strip("\n"), self._pasted_in(text))
 
     def leave(self) -> None:
         """End the chat."""

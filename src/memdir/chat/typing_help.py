@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -57,7 +58,5 @@ class InputHistory(FileHistory):
         from memdir.errors import MemdirError
 
         lines = "".join(f"+{line}\n" for line in string.split("\n"))
-        try:
+        with suppress(MemdirError):  # a disk that refuses costs the history only
             DiskFiles().append(str(self.filename), f"\n{lines}".encode("utf-8", "replace"))
-        except MemdirError:
-            return  # a disk that refuses costs the history only
