@@ -6,12 +6,13 @@ import asyncio
 import base64
 import hashlib
 import json
+import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -759,6 +760,24 @@ def test_only_a_few_may_wait_with_one_token(hub: HubServer, victim: Client, join
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [200] * 4 + [429] * 6
+
+
+def test_bodies_that_never_end_fill_no_memory(hub: HubServer, victim: Client, join: Join) -> None:
+    """Four batches of one token may be on their way; whoever begins more is asked to wait, and nobody else is."""
+    bob = join("bob")
+    told = f"POST /v1/teams/{bob.team}/batch HTTP/1.1\r\nContent-Length: {8 << 20}"
+    with ExitStack() as held:
+        wires = [held.enter_context(socket.create_connection(("127.0.0.1", hub.port))) for _ in range(5)]
+        for wire in wires:
+            wire.sendall(head(bob, told) + b"{")
+        answered, _, _ = select.select(wires, [], [], 10)
+        assert [wire.recv(4_096)[:13] for wire in answered] == [b"HTTP/1.1 429 "]
+        assert bob.ask("POST", "batch", {"changes": []}).status == 429
+        assert victim.ask("POST", "batch", {"changes": []}).status == 400
+    until = time.monotonic() + 10
+    while (status := bob.ask("POST", "batch", {"changes": []}).status) == 429 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert status == 400, "who hung up holds nothing"
 
 
 def test_a_team_of_many_tokens_leaves_others_room_to_wait(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from memdir.hub.hub_database import Author, HubDatabase
-from memdir.hub.people import let_leave
+from memdir.hub.people import TeamLog, let_leave, purge
 from memdir.hub.reply import HubRefusal
 from tests.hub.servers import Client, HubServer, now
 
@@ -220,3 +220,43 @@ def test_a_name_that_teammates_models_read_is_only_a_name(team: Client, name: ob
 def test_names_of_people_are_taken_as_they_are_written(team: Client) -> None:
     for name in ("Zoë O'Neill", "李小龙", "иван-2", "a.b+c@example.org"):
         assert team.ask("POST", "members", {"name": name, "role": "reader"}).body["name"] == name
+
+
+def test_the_audit_is_read_page_by_page_and_nothing_is_passed_over(team: Client) -> None:
+    """Of a batch, all that is done at one moment."""
+    keys = [f"k{number}.md" for number in range(7)]
+    team.batch(*({"op": "put", "key": key, "ifMatch": None, "content": f"Fact of {key}"} for key in keys))
+    whole, seen, place = team.ask("GET", "audit").body, [], ""
+    while place is not None:
+        page = team.ask("GET", f"audit?limit=2{place and f'&before={place}'}").body
+        assert page["more"] == (page["next"] is not None)
+        seen, place = seen + page["actions"], page["next"]
+    assert seen == whole["actions"] and {one["what"] for one in seen} >= set(keys)
+    assert whole["next"] is None
+
+
+def test_others_are_answered_while_a_long_log_is_read_and_what_they_write_is_purged_as_well(
+    hub: HubServer, team: Client, join: Join
+) -> None:
+    bob = join("bob")
+    bob.batch(*({"op": "put", "key": f"k{n}.md", "ifMatch": None, "content": f"Bob says {n}"} for n in range(90)))
+
+    async def look(database: HubDatabase) -> tuple[int, list[str]]:
+        turns = 0
+
+        async def take_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        others, log = asyncio.ensure_future(take_turns()), TeamLog(team.team)
+        await log.read(database, breathes=True)
+        others.cancel()
+        bob.put("late.md", "Bob says this late")
+        async with database.transaction() as held:
+            told = await purge(held, Author(team.team, team.member), bob.member, now(), derived=False, log=log)
+        return turns, told.removed
+
+    turns, removed = hub.do(look)
+    assert turns >= 4 and len(removed) == 91 and "late.md" in removed

@@ -7,6 +7,9 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -23,6 +26,7 @@ from memdir.store.secrets import redact
 MAX_ENTRY_BYTES = 64 * 1024  # a memory is a page; the team's own limit may be lower
 MAX_BATCH = 100  # what one transaction holds without making others wait
 MAX_BATCH_BYTES = 8 * 1024 * 1024
+MOST_IN_FLIGHT = 4 * MAX_BATCH_BYTES  # of one token: a machine sends one batch after the other
 MAX_SMALL_BYTES = 16 * 1024  # members, tokens, decisions
 MAX_WAIT_SECONDS = 30  # proxies cut idle connections after a minute
 MOST_WAITING = 2_000  # of one worker
@@ -63,20 +67,38 @@ class Buckets:
         self._left[who] = (left - 1, now)
 
 
+class InFlight:
+    """Bytes of bodies that are on their way, by token: who begins many and ends none fills no memory."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, token: str, size: int) -> Iterator[None]:
+        if self._held[token] + size > MOST_IN_FLIGHT:
+            raise HubRefusal(429, "rate", "too much at once is on its way with this token").after(1)
+        self._held[token] += size
+        try:
+            yield
+        finally:
+            self._held -= Counter({token: size})
+
+
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds; those of time are kept by the connection."""
-    told = dict(request.scope["headers"]).get(b"content-length", b"0")
+    told = dict(request.scope["headers"]).get(b"content-length", b"%d" % max_bytes)
     body = bytearray()
     is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
-    while is_more:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise bad_request("the client went away")
-        body += message.get("body", b"")
-        if len(body) > max_bytes:
-            break
-        if not message.get("more_body"):
-            return bytes(body)
+    with request.scope["in_flight"](int(told) if is_more else 0):
+        while is_more:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise bad_request("the client went away")
+            body += message.get("body", b"")
+            if len(body) > max_bytes:
+                break
+            if not message.get("more_body"):
+                return bytes(body)
     raise HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
 
 

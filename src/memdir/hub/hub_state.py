@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from starlette.requests import Request
 
@@ -109,6 +110,7 @@ class Hub:
         self.seconds: dict[str, float] = {}  # spent by route
         self.require_shareable = check
         self._buckets = bounds.Buckets(allowed.of_token, allowed.burst_of_token)
+        self._in_flight = bounds.InFlight()
         self._strangers = bounds.Buckets(allowed.of_stranger, allowed.burst_of_stranger)
 
     @property
@@ -131,6 +133,7 @@ class Hub:
         if team is not None and team != identity.team:
             raise not_found()
         identity.require(scope)
+        request.scope["in_flight"] = partial(self._in_flight.hold, identity.token)
         return identity
 
     async def unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:

@@ -3,10 +3,12 @@ stand in which texts of a team, as the log of its versions tells: a purge goes b
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 import secrets
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from memdir.hub.bearer import OF_ROLE, NewToken, make_token, random_name
 from memdir.hub.hub_database import SQL, Author, Change, HubDatabase, Row, Transaction
@@ -19,10 +21,11 @@ from memdir.store.topic import IN_OWN_WORDS, Topic
 
 DAY = 86_400_000
 LEAST_BYTES = 16  # a sentence that is shorter is anybody's
-PAGE = 500  # versions that are in memory at once
+PAGE = 20  # versions that are looked through at once
 _STOPS, _MARKS = re.compile(r"[\n\r.!?;…。！？；]+"), " \t*-•#>,()\"'"
 
 Members = frozenset[str]
+Dreamt = dict[tuple[str, int], list[str]]  # by key and time of what a dream wrote: the texts that it was made from
 
 
 def checked_name(name: object, of: str = "member") -> str:
@@ -155,12 +158,14 @@ class Purged(NamedTuple):
     mixed: list[str]  # what was removed though words of others stand in it
 
 
-async def purge(database: Transaction, by: Author, member: str, now: int, *, derived: bool) -> Purged:
+async def purge(
+    database: Transaction, by: Author, member: str, now: int, *, derived: bool, log: TeamLog | None = None
+) -> Purged:
     """Remove what a member wrote, and erase it from the versions and the proposals (L2); if `derived`, what others made
-    from it as well."""
+    from it as well. The log may have been read before, as far as it went then."""
     _, name, _, _ = await member_of(database, by.team, member)
     await database.run(SQL["team_locked"], by.team)
-    hands = await hands_of(database, by.team)
+    hands = await (log or TeamLog(by.team)).read(database)
     own = {rev for rev, one in hands.items() if one.is_of(member)}
     made = {rev for rev, one in hands.items() if member in one.all} - own
     live = {rev: (key, etag) for rev, key, etag in await database.run(SQL["entries_living"], by.team)}
@@ -193,30 +198,43 @@ class Hands(NamedTuple):
         return self.author == member and (member in self.words or not self.words)
 
 
-async def hands_of(database: Transaction, team: str) -> dict[int, Hands]:
-    """Of every text, by its revision; in one that is no longer kept nobody but its author has a hand."""
-    dreamt: dict[tuple[str, int], list[str]] = {}
-    for key, decided, base in await database.run(SQL["accepted"], team):
-        dreamt.setdefault((key, decided), []).append(base)
-    found: dict[int, Hands] = {}
-    texts: dict[str, Hands] = {}  # by ETag: a text is the same whoever sends it again
-    stands: dict[str, Members] = {}  # by key: who had a hand in what stands there
-    said: dict[str, str] = {}  # who was the first to say a sentence
-    last = 0
-    while rows := await database.run(SQL["log"], team, last, PAGE):
-        for last, key, etag, member, changed, holds, content in rows:
-            if etag is None:  # deleted: what comes after is begun anew
-                stands.pop(key, None)
-                continue
-            if etag not in texts:
-                words = frozenset(said.setdefault(one, member) for one in _sentences(content or ""))
-                sources = (texts[base].all for base in dreamt.get((key, changed), ()) if base in texts)
-                made = frozenset({member}).union(words, stands.get(key, ()), *sources)
-                texts[etag] = Hands(key, member, made, words)
-            one = texts[etag] = texts[etag]._replace(all=texts[etag].all.union((holds or "").split()))
-            stands[key] = one.all
-            found[last] = one._replace(key=key, all=one.all if content is not None else frozenset())
-    return found
+@dataclass
+class TeamLog:
+    """Of every text of a team, by its revision, whose it is, as far as it was read; in one that is no longer kept
+    nobody but its author has a hand."""
+
+    team: str
+    found: dict[int, Hands] = field(default_factory=dict)
+    texts: dict[str, Hands] = field(default_factory=dict)  # by ETag: a text is the same whoever sends it again
+    stands: dict[str, Members] = field(default_factory=dict)  # by key: who had a hand in what stands there
+    said: dict[str, str] = field(default_factory=dict)  # who was the first to say a sentence
+    last: int = 0
+
+    async def read(self, database: Transaction, *, breathes: bool = False) -> dict[int, Hands]:
+        """Read on to its end. Where it `breathes`, others are answered meanwhile."""
+        dreamt: Dreamt = {}
+        for key, decided, base in await database.run(SQL["accepted"], self.team):
+            dreamt.setdefault((key, decided), []).append(base)
+        while rows := await database.run(SQL["log"], self.team, self.last, PAGE):
+            for row in rows:
+                self._take(dreamt, *row)
+            if breathes:
+                await asyncio.sleep(0)
+        return self.found
+
+    def _take(self, dreamt: Dreamt, rev: int, key: str, etag: str | None, member: str, *row: Any) -> None:
+        self.last, (changed, holds, content) = rev, row
+        if etag is None:  # deleted: what comes after is begun anew
+            self.stands.pop(key, None)
+            return
+        if etag not in self.texts:
+            words = frozenset(self.said.setdefault(one, member) for one in _sentences(content or ""))
+            sources = (self.texts[base].all for base in dreamt.get((key, changed), ()) if base in self.texts)
+            made = frozenset({member}).union(words, self.stands.get(key, ()), *sources)
+            self.texts[etag] = Hands(key, member, made, words)
+        one = self.texts[etag] = self.texts[etag]._replace(all=self.texts[etag].all.union((holds or "").split()))
+        self.stands[key] = one.all
+        self.found[rev] = one._replace(key=key, all=one.all if content is not None else frozenset())
 
 
 def _sentences(content: str) -> list[str]:

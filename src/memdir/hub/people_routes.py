@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,6 +17,7 @@ from memdir.hub.reply import answer, bad_request, not_found, read_time, told_tim
 
 DEFAULT_DAYS = 365  # a token that nobody renews ends by itself
 MOST_ACTIONS = 200
+_PLACE = re.compile(r"([0-9]{1,15})\.([0-9]{1,18})")  # of an action in the audit: when, and its number
 
 
 class PeopleRoutes:
@@ -67,8 +70,10 @@ class PeopleRoutes:
         identity = await self._hub.identify(request, "admin")
         given = await read_json(request, empty=b"{}")
         member, is_derived = known_form(request.path_params["member"]), given.get("derived") is True
+        log = people.TeamLog(identity.team)
+        await log.read(self._hub.database, breathes=True)  # in the transaction nobody else is answered
         async with self._hub.database.transaction() as database:
-            told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived)
+            told = await people.purge(database, identity.author, member, self._hub.now, derived=is_derived, log=log)
         warned = await self._hub.database.scrub()
         self._hub.waiting.wake(identity.team)
         return answer({**told._asdict(), **warned})
@@ -115,16 +120,19 @@ class PeopleRoutes:
 
     async def audit(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "admin")
-        limit, asked = limit_of(request, MOST_ACTIONS), request.query_params.get("before")
-        before = read_time(asked, now=self._hub.now) if asked else self._hub.now + 1_000
-        team = identity.team
-        rows = await self._hub.database.run(SQL["audit"], team, before, team, before, team, limit + 1)
+        team, limit, asked = identity.team, limit_of(request, MOST_ACTIONS), request.query_params.get("before")
+        at, number = self._hub.now + 1_000, 0
+        if asked:
+            named = _PLACE.fullmatch(asked)
+            at, number = map(int, named.groups()) if named else (read_time(asked, now=self._hub.now), 0)
+        rows = await self._hub.database.run(SQL["audit"], team, at, team, at, team, at, number, limit + 1)
         shown = [
             {"at": told_time(at), "by": {"id": member or "", "name": name or ""}, "token": token}
             | {"action": action, "what": what}
-            for at, member, name, token, action, what in rows[:limit]
+            for at, _, member, name, token, action, what in rows[:limit]
         ]
-        return answer({"actions": shown, "more": len(rows) > limit})
+        place = f"{rows[limit - 1][0]}.{rows[limit - 1][1]}" if len(rows) > limit else None
+        return answer({"actions": shown, "more": place is not None, "next": place})
 
 
 def _token(row: Row) -> dict[str, object]:
