@@ -55,8 +55,8 @@ def test_remember_takes_its_parts_as_given(memdir: Memdir, project: Path) -> Non
 def test_remember_reads_standard_input_and_refuses_nothing(memdir: Memdir) -> None:
     assert memdir("remember", "-", stdin="from a pipe\n").code == 0
     ran = memdir("remember", "   ")
-    assert (ran.code, ran.out) == (5, "")
-    assert "empty" in ran.err
+    assert (ran.code, ran.out) == (2, "")
+    assert "nothing to remember" in ran.err
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("grafna", "Grafana"), ("dashbords", "dashboard")])

@@ -124,6 +124,8 @@ def test_options_of_every_command_stand_before_or_after_it(sh: Shell, project: P
         (["recall", "x", "--expect", "y"], "nothing is pinned"),
         (["config", "get", "recall.selektor"], "did you mean recall.selector?"),
         (["search"], "nothing to search"),
+        (["search", ""], "nothing to search"),
+        (["recall", " "], "nothing to recall"),
         (["remember"], "nothing to remember"),
     ],
 )

@@ -114,9 +114,10 @@ def add_scope(
 
 def text_of(words: list[str], *, max_bytes: int, what: str) -> str:
     """What was typed, in quotes or without; from standard input for a lone `-`, or for nothing where nobody types."""
-    if words and words != ["-"]:
-        return " ".join(words)
-    data = b"" if not words and sys.stdin.isatty() else sys.stdin.buffer.read(max_bytes + 1)
+    typed = " ".join(words)
+    if typed != "-" and typed.strip():
+        return typed
+    data = b"" if typed != "-" and (words or sys.stdin.isatty()) else sys.stdin.buffer.read(max_bytes + 1)
     if not data.strip():
         raise UsageError(f"there is nothing to {what}", remedy=f'memdir {what} "some words", or - for standard input')
     try:
