@@ -193,9 +193,8 @@ class MemDir:
     ) -> PurgeReport:
         """Remove what came from a session (its id), a page (its address) or a member of the team (their name), and what
         was made from it (L2), in all scopes, in one, or in all but the team's (`private`); `undo` brings it back. What
-        has other sources in the same sentence, is pinned or carries a guard is only told, unless `derived`, or for the
-        files of these names (`also`).
-        MemoryNotFound where no memory ever came from there."""
+        has other sources in the same sentence (`private`: or is a namesake's in another team), is pinned or carries a
+        guard is only told, unless `derived` or for files of the names `also`. MemoryNotFound where nothing came."""
         from memdir.remember.purge import Purge
         from memdir.remember.purge_source import Conversations
 
@@ -204,7 +203,8 @@ class MemDir:
             told = "magic docs are files of yours, which no purge changes"
             raise UsageError(told, remedy="`memdir log --scope docs` tells which update to take back")
         said, docs = Conversations.of(self.places.environment, self.layout), self.stores.of("docs")
-        purge = Purge(self.stores.among(scope), self.store, docs, said, self.layout, self.stores.side_named)
+        team = self.settings.team_remote if scope == "private" else ""
+        purge = Purge(self.stores.among(scope), self.store, docs, said, self.layout, self.stores.side_named, team or "")
         return purge.run(source, lambda one: derived or one.name in also, is_dry=is_dry, on_progress=on_progress)
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:

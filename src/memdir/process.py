@@ -59,7 +59,7 @@ def keep_crash(error: BaseException, home: str = "") -> str:
     from memdir.store.secrets import beginning
 
     details = beginning("".join(traceback.format_exception(error)), MAX_DETAILS)
-    path = os.path.join(home or Environment.read().home, "logs", "crash.log")
+    path = os.path.join(Environment.read(home=home).home, "logs", "crash.log")
     try:
         if not os.path.exists(path) or os.path.getsize(path) < MAX_BYTES:
             append_bytes(path, details.encode("utf-8", "replace") + b"\n")

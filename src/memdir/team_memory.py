@@ -65,9 +65,8 @@ class TeamMemory:
         team = self._stores.to_write("team")
         keys = [find_key(team, memory.removeprefix("team/")) for memory in memories]
         texts = {key: team.read(key).topic.data for key in keys}  # first: whose they are is asked of these
-        authors = {key: author_of(self._places.place, key) for key in keys}
-        own = [key for key in keys if authors[key] in ("", self.member) and is_written_here(team, key)]
-        others = {key: authors[key] for key in keys if key not in own}
+        by = {key: author_of(self._places.place, key) for key in keys}
+        others = {key: who for key, who in by.items() if who not in ("", self.member) or not is_written_here(team, key)}
         return unshare_memories(self._stores.of("project"), texts, others=others)
 
     @property

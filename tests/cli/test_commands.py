@@ -423,8 +423,10 @@ def test_a_bug_is_told_in_one_line_and_kept_in_a_file(memdir: Memdir, monkeypatc
     ran = memdir("path")
     assert ran.code == 70
     assert "ZeroDivisionError" in ran.err and "Traceback" not in ran.err
-    log = Path(os.environ["MEMDIR_HOME"], "logs", "crash.log")
-    assert "ZeroDivisionError" in log.read_text()
+    home = Path(os.environ["MEMDIR_HOME"])
+    assert "ZeroDivisionError" in (home / "logs" / "crash.log").read_text()
+    other = home.with_name("other")
+    assert str(other) in memdir("path", "--home", str(other)).err and (other / "logs" / "crash.log").exists()
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("help",), ("-h",)])

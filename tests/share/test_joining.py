@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import pty
@@ -19,7 +20,7 @@ from memdir.settings_file import put_setting
 from memdir.share.team import Address
 from memdir.store.history import Origin
 from memdir.store.shared import author_of, fault_of_member
-from memdir.team.joining import Others, change_teams
+from memdir.team.joining import Others, change_teams, keep_token, meet
 from tests.conftest import Ran
 from tests.hub.servers import Client, HubServer
 from tests.security.fakes import github_token
@@ -455,6 +456,36 @@ def test_the_team_s_name_is_told_with_its_status(
     name = teams[0].ask("GET", "/v1/me").body["team"]["name"]
     assert name in memdir("sync", "--status").out
     assert json.loads(memdir("sync", "--status", "--json").out)["team"] == name
+
+
+def test_a_token_is_kept_only_once_nobody_cancels(
+    hub: HubServer, teams: list[Client], tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(hub.member(teams[0], "Bob").token))
+    memory = open_memory(project)
+    joined = meet(Address("hub", f"http://127.0.0.1:{hub.port}"), memory, name="", is_new=False)
+    assert not (tmp_path / "home" / "hub-tokens").exists() and joined.token not in repr(joined)
+    keep_token(memory.layout, joined)
+    assert len(list((tmp_path / "home" / "hub-tokens").iterdir())) == 1
+
+
+def test_a_purge_takes_nothing_that_came_from_a_namesake_in_another_team(
+    hub: HubServer, teams: list[Client], memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    red, bob = FolderPlace(tmp_path / "red"), hub.member(teams[0], "bob")
+    in_red(memdir, red, tmp_path)  # where another bob wrote
+    memdir("unshare", "printer.md")
+    memdir("join", f"http://127.0.0.1:{hub.port}", stdin=hub.member(teams[0], "Ann").token)
+    bob.put("door.md", memory_text("door", "The door opens with the green card."))
+    memdir("sync")
+    memdir("unshare", "door.md")
+    assert teams[0].ask("POST", f"members/{bob.member}/purge", {}).status == 200
+    ran = memdir("sync")
+    assert (
+        "gone with a member who was purged: project/door.md" in ran.out
+        and "printer.md may hold what bob wrote" in ran.err
+    )
+    assert [header.key for header in open_memory(project).list()] == ["printer.md"]
 
 
 def test_a_wrong_token_is_told_to_a_person(hub: HubServer, memdir: Memdir) -> None:

@@ -264,15 +264,15 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             return _output_failed(error)
-        report_crash(error, as_json=options.json)
+        report_crash(error, as_json=options.json, home=options.home or "")
         return EXIT_BUG
 
 
-def report_crash(error: Exception, *, as_json: bool = False) -> None:
+def report_crash(error: Exception, *, as_json: bool = False, home: str = "") -> None:
     """Tell in one line, and where the details are."""
     from memdir.process import keep_crash
 
-    where = keep_crash(error)
+    where = keep_crash(error, home)
     bug = MemdirError(f"something went wrong inside memdir ({type(error).__name__})", remedy=where)
     bug.exit_code = EXIT_BUG
     _tell(bug, as_json=as_json)

@@ -131,6 +131,7 @@ class Purge:
     conversations: Conversations
     layout: Layout
     opener: Opener
+    team: str = ""  # the remote of a person's
 
     def run(
         self, source: str, chosen: Callable[[PurgedFile], bool], *, is_dry: bool, on_progress: OnProgress | None
@@ -141,7 +142,7 @@ class Purge:
         if not is_dry:  # first the conversation: whoever is killed here calls again
             leave_alone(found, self.conversations, self.layout)
             places, _ = self._traced(None)  # with what was being learned from it until then
-        asked = asked_for(found, self.conversations, [store.root for store in self.stores.values()])
+        asked = asked_for(found, self.conversations, [store.root for store in self.stores.values()], self.team)
         planned, held = plan_purge(places, asked, chosen)
         if not is_dry:
             carry_out(planned, found, self.project)

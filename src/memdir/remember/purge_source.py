@@ -124,12 +124,12 @@ def _unknown(wanted: str, name: str, known: Sequence[str]) -> MemoryNotFound:
     return MemoryNotFound(f"no memory ever came from {wanted!r}", remedy=remedy)
 
 
-def asked_for(source: PurgeSource, conversations: Conversations, roots: Sequence[str]) -> SourceTest:
+def asked_for(source: PurgeSource, conversations: Conversations, roots: Sequence[str], team: str = "") -> SourceTest:
     """What tells whether a sentence comes from a source; `roots` are where an agent may have written by itself."""
     if source.kind == "page":
         return FromPage(source.name, conversations)
     messages = conversations.messages(source.name) if source.kind == "session" else ()
-    return FromOne(source, written_in(messages, roots))
+    return FromOne(source, written_in(messages, roots), team)
 
 
 def leave_alone(source: PurgeSource, conversations: Conversations, layout: Layout) -> None:
@@ -165,12 +165,13 @@ class FromOne:
 
     source: PurgeSource
     written: Collection[str] = ()
+    team: str = ""  # a person of the same name in another may be another person
 
     def verdict(self, sentence: str, causes: Causes) -> Verdict:
         named = (self.source.kind, self.source.name)
-        is_written = sentence in self.written
-        ours = [one for one in causes if one[:2] == named or (is_written and one[:2] == ("other", OUTSIDE))]
-        return "other" if not ours else "from" if len(ours) == len(causes) else "mixed"
+        ours = [by for by in causes if by[:2] == named or (sentence in self.written and by[:2] == ("other", OUTSIDE))]
+        sure = [by for by in ours if not self.team or by.kind != "person" or by.message in ("", self.team)]
+        return "other" if not ours else "from" if len(sure) == len(causes) else "mixed"
 
 
 def written_in(messages: Sequence[Message], roots: Sequence[str]) -> frozenset[str]:

@@ -33,7 +33,7 @@ _RAISE = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes
 _LATE = "Wait until it is copied; where it stays away, delete the list in the folder `members` that names it"
 FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
-BY = "By"  # the trailer that names whose change it was
+BY, OF = "By", "Of"  # the trailers that name whose change it was, and of which team
 _TAKEN_BACK = "undo of a pull, or set aside"
 _NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
@@ -253,7 +253,8 @@ class Sync:
         """Bring one teammate's changes into the directory, as one change of it."""
         names = self._apart(known, versions)
         origin, told = Origin(PULLED, trust="team"), ", ".join(sorted(versions)[:3])
-        with self.store.changing(origin, f"from the team: {told}", **{BY: author or "unknown"}) as change:
+        whose = {BY: author or "unknown", OF: self.name}
+        with self.store.changing(origin, f"from the team: {told}", **whose) as change:
             for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
                 events.tell(self.on_progress, number, len(versions))
                 with _faults_to(report, key):

@@ -31,7 +31,7 @@ GOING_BACK = ("undo", "restore")  # and of those that take one back
 PURGED = "Purged"  # the trailer of a change that removed what came from a source: "session ID"
 
 AGAIN = 0.55  # nearness at which one sentence says another again, as where a dream's sources are found
-BY = "By"  # the trailer that names the teammate whose change it was
+BY, OF = "By", "Of"  # the trailers that name the teammate whose change it was, and the remote of their team
 MAX_COMPARED = 200  # sentences of one change that a new one is compared with
 
 OnProgress = Callable[[int, int], None]
@@ -129,7 +129,7 @@ class Cause(NamedTuple):
 
     kind: str  # "session", "person" of the team, or "other": a hand, a program, nobody knows
     name: str  # its id, their name, or what the history calls the writer
-    message: str = ""  # of a session, where the history tells
+    message: str = ""  # of a session, or the remote of a person's team, where the history tells
 
 
 Causes = frozenset[Cause]
@@ -179,7 +179,8 @@ class FileOrigins:
         person = commit.trailers.get(BY, "") if commit.source == PULLED else ""
         if commit.is_beginning and path.startswith(TEAM_PREFIX):
             person = author_of(self.store.place, path.removeprefix(TEAM_PREFIX))
-        return frozenset([Cause("person", person) if person else Cause("other", commit.source)])
+        team = commit.trailers.get(OF, "")
+        return frozenset([Cause("person", person, team) if person else Cause("other", commit.source)])
 
 
 @dataclass(frozen=True)

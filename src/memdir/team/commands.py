@@ -36,6 +36,7 @@ from memdir.team.joining import (
     change_teams,
     drop_token,
     guess_address,
+    keep_token,
     meet,
     refuse_login,
     refuse_token_among,
@@ -135,6 +136,7 @@ class Join:
         joined = meet(address, memory, name=options.name, is_new=options.new)
         before = Others.than(joined.address, memory)
         is_along = _comes_along(before, joined, options, context)
+        keep_token(memory.layout, joined)
         path = settings_files(context.environment, memory.layout)["local"]
         put_setting(path, "team.remote", str(joined.address))
         put_setting(path, "team.enabled", True)

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memdir.disk.atomic import delete_file, delete_tree, keep_bytes, make_folder
 from memdir.disk.lock import locked
@@ -47,6 +47,7 @@ class Joined:
     team: str = ""
     role: str = ""  # on a hub
     is_new: bool = False
+    token: str = field(default="", repr=False)  # to be kept, once nobody has cancelled it
 
 
 def guess_address(text: str, kind: str = "") -> Address:
@@ -71,7 +72,7 @@ def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined
     if fault:
         raise UsageError(f"--as: {fault}", remedy="Choose the name by which your teammates know you")
     if address.kind == "hub":
-        return _meet_hub(address, memory)
+        return _meet_hub(address)
     is_founded = address.kind == "folder" and _require_folder(address.where, is_new=is_new)
     if address.kind == "git":
         _refuse_own_repository(address.where, memory)
@@ -84,13 +85,13 @@ def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined
     return Joined(address, name, is_new=is_founded)
 
 
-def _keep_token(layout: Layout, address: Address, token: str) -> None:
+def keep_token(layout: Layout, joined: Joined) -> None:
     """Keep a token where only its person can read it, one for each team of each hub."""
-    path = layout.hub_token(str(address))
-    keep_bytes(path, token.encode("ascii") + b"\n")
+    if joined.token:
+        keep_bytes(layout.hub_token(str(joined.address)), joined.token.encode("ascii") + b"\n")
 
 
-def _meet_hub(address: Address, memory: MemDir) -> Joined:
+def _meet_hub(address: Address) -> Joined:
     token = _token()
     hub = HubRemote(address.where, token=token)
     try:
@@ -107,8 +108,7 @@ def _meet_hub(address: Address, memory: MemDir) -> Joined:
     address, who = Address("hub", address.where, str(team.get("id") or "")), str(member.get("name") or "")
     if not address.team or fault_of_member(who):
         raise RemoteError("that is no hub's answer: it tells no team and no member", kind="broken", remedy=ANOTHER)
-    _keep_token(memory.layout, address, token)
-    return Joined(address, who, str(team.get("name") or ""), str(told.get("role") or ""))
+    return Joined(address, who, str(team.get("name") or ""), str(told.get("role") or ""), token=token)
 
 
 def _require_folder(folder: str, *, is_new: bool) -> bool:
