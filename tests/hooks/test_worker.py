@@ -376,7 +376,7 @@ async def dream_of(claim: str, layout: Layout, project: Path) -> None:
         BuiltinModel(),
         ScriptedModel([calls(("Write", {"file_path": path, "content": text})), says("Done.")]),
     ):
-        memory = open_memory(project.resolve(), model=model)
+        memory = open_memory(project.resolve(), model=model, clock=lambda: time.time() + 7200)  # the night after
         await memory.session("own").dream(DreamTask(0), since=0.0)
         await memory.close()
 
