@@ -390,7 +390,7 @@ def wait(revision):
 sync = Some(remote=Some(wait=wait), status=lambda: (None, Some(revision="")))
 team = Some(sync=lambda **_: SyncReport("folder"), joined=lambda: sync)
 memory = Some(places=Some(syncs=True), team=team)
-context = Some(start=lambda: memory, progress=lambda text: nullcontext(), print_json=lambda told: 0)
+context = Some(start=lambda: memory, progress=lambda text: nullcontext(), print_json=lambda told, status: 0)
 options = Some(resolve=None, later=False, status=False, dry_run=False, json=True, watch=True)
 SyncCommand().run(options, context)
 """
