@@ -25,6 +25,7 @@ from memdir import open_memory
 from memdir.agent.gate import memory_gate
 from memdir.agent.loop import run_agent
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
+from memdir.agent.workspace import HostFiles
 from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.events import NullSink
 from memdir.layout import Layout, Place
@@ -35,7 +36,7 @@ from memdir.remember.turn import FinishedTurn
 from memdir.settings import Environment
 from memdir.store.history import Origin
 from memdir.store.store import MemoryStore
-from memdir.subagents.agent_memory import AgentFiles
+from memdir.subagents.agent_memory import NobodysWords
 from memdir.transcript.message import Json, assistant, user
 
 NOW = 1_790_000_000.0
@@ -242,7 +243,7 @@ async def _run(mistake: Mistake, job: str, place: Path) -> str:
     model = Clumsy(mistake, store.root)
     cwd = str(place / "project")
     if job == "agent":
-        files = AgentFiles((), lambda: [store], Origin("subagent", trust="tool"))
+        files = HostFiles((), lambda: [store], Origin("subagent", trust="tool"), lambda _: NobodysWords())
         tools = Toolbox(memory_tools(), ToolContext(cwd, files))
         request = Request("clumsy", tools=tools.specs, messages=(user(SAID),))
         await run_agent(request, model, tools, memory_gate([store.root], cwd=cwd), max_turns=9)

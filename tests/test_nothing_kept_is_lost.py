@@ -9,7 +9,11 @@ import pytest
 
 from memdir import MemDir, open_memory
 from memdir.adapters.anthropic_tool import MemoryTool
+from memdir.errors import BadMemoryFile
 from memdir.mcp_server.offers import MemoryOffers
+from memdir.session import Session
+from memdir.store.topic import Topic
+from memdir.transcript.message import Message, Text
 
 TUESDAY = "Deploys happen on Tuesdays."
 REST = "The key is in the blue folder.\n\n**Why:** the on-call team is small.\n\n**How to apply:** ask Maria first."
@@ -26,7 +30,16 @@ async def by_mcp(memory: MemDir, key: str, _old: str, new: str) -> str:
 
 async def by_chat(memory: MemDir, key: str, _old: str, new: str) -> str:
     text = new if new.startswith("---") else file_of("Deploy day", "Deploys happen on Tuesdays", new)
-    return await memory.session("s").files.put(memory.get(key).path, text.encode())
+    return await said(memory, f"From now on: {Topic(text.encode()).body or new}").files.put(
+        memory.get(key).path, text.encode()
+    )
+
+
+def said(memory: MemDir, words: str) -> Session:
+    """A conversation in which the person says so: nobody else's words change a memory (X12)."""
+    session = memory.session("s")
+    session.conversation.add(Message("user", (Text(words),)))
+    return session
 
 
 async def by_tool(memory: MemDir, key: str, old: str, new: str) -> str:
@@ -69,7 +82,10 @@ async def test_what_a_model_takes_out_by_an_edit_goes(memory: MemDir) -> None:
     await by_tool(memory, key, "\n\n**How to apply:** ask Maria first.", "")
     assert "Maria" not in memory.get(key).topic.body and "**Why:**" in memory.get(key).topic.body
     cut = memory.get(key).topic.data.replace(b"\n\nThe key is in the blue folder.", b"")
-    await memory.session("s").files.put(memory.get(key).path, cut, is_cut=True)
+    with pytest.raises(BadMemoryFile, match="did not speak of"):
+        await said(memory, "Tidy up.").files.put(memory.get(key).path, cut, is_cut=True)
+    session = said(memory, "The key is not in the blue folder any more, take that out.")
+    await session.files.put(memory.get(key).path, cut, is_cut=True)
     assert memory.get(key).topic.body.strip() == f"{TUESDAY}\n\n**Why:** the on-call team is small."
 
 

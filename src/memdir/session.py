@@ -425,13 +425,18 @@ class Session:
         it changes is kept as it was before (J2)."""
         kept = FileHistory(self.transcript, self._memory.layout.file_history(self.id))
         origin = Origin("chat", session=self.id, trust="assistant")
-        return HostFiles((kept.changed,), self._memory.stores.learning, origin, self._add_to_log)
+        learning = self._memory.stores.learning
+        return HostFiles((kept.changed,), learning, origin, self._judge, self._add_to_log, self._saved)
+
+    def _judge(self, stores: Sequence[MemoryStore]) -> DraftJudge:
+        """What the agent itself writes down is judged by what was said up to now, as what is learned is (X12)."""
+        said = [message for message in self.state.heard(self.conversation.messages) if not message.is_off]
+        return DraftJudge(stores, said, Forgotten(stores, lambda: heard_and_agreed(said), is_live=True))
 
     def _add_to_log(self, store: MemoryStore, key: str, data: bytes, origin: Origin) -> str:
-        """What the agent itself puts into a daily log, judged by what was said up to now as all its lines are (K4)."""
-        said = [message for message in self.state.heard(self.conversation.messages) if not message.is_off]
-        judge = DraftJudge([store], said, Forgotten([store], lambda: heard_and_agreed(said), is_live=True))
-        return LogDraft(store, judge).add_behind(key, data, self._memory.clock(), self._plan.zone, origin)
+        """What the agent itself puts into a daily log, as all its lines are (K4)."""
+        draft = LogDraft(store, self._judge([store]))
+        return draft.add_behind(key, data, self._memory.clock(), self._plan.zone, origin)
 
     @property
     def tasks(self) -> Sequence[BackgroundTask]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Protocol
 
 from memdir.agent.file_access import DiskFiles, RecordedFiles, walking_order
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_inside, is_key
@@ -478,6 +479,14 @@ def _with_ending(path: str) -> str:
     return path if os.path.isdir(path) or (ending[1:].isalpha() and ending) else path + ".md"
 
 
+class Judge(Protocol):
+    """Says of drafts whose words they are: at the write, and marking those that will be kept (X12, L1)."""
+
+    def rule(self, workspace: Workspace, draft: Draft, /) -> Ruling: ...
+
+    def weighed(self, workspace: Workspace, by: Origin, /) -> Origin: ...
+
+
 @dataclass(frozen=True)
 class HostFiles(RecordedFiles):
     """The files of a host's main agent: what it writes into a memory directory goes through the store, with its form,
@@ -485,7 +494,9 @@ class HostFiles(RecordedFiles):
 
     stores: Callable[[], Sequence[MemoryStore]]  # whose folders hold memories
     origin: Origin  # whom the history names for what is written there
+    _judge: Callable[[Sequence[MemoryStore]], Judge]  # whose words may be written there
     log: Callable[[MemoryStore, str, bytes, Origin], str] | None = None  # takes what goes into one, if one is kept
+    on_saved: Callable[[Sequence[str]], None] | None = None  # told the memories that were written or deleted
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file after the other
 
     async def put(self, path: str, data: bytes, *, is_cut: bool = False) -> str:
@@ -493,23 +504,29 @@ class HostFiles(RecordedFiles):
         if not any(is_inside(path, store.root) for store in stores):
             return await super().put(path, data)
         async with self._in_turn:
-            return await asyncio.to_thread(self._remember, stores, path, data, is_cut=is_cut)
+            told, saved = await asyncio.to_thread(self._remember, stores, path, data, is_cut=is_cut)
+        if saved and self.on_saved is not None:
+            self.on_saved(saved)
+        return told
 
-    def _remember(self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool) -> str:
-        files = Workspace(stores, rule=keeps_pinned, keeps_lines=True)
+    def _remember(
+        self, stores: Sequence[MemoryStore], path: str, data: bytes, *, is_cut: bool
+    ) -> tuple[str, Sequence[str]]:
+        judge = self._judge(stores)
+
+        def rule(files: Workspace, draft: Draft) -> Ruling:
+            pinned = keeps_pinned(files, draft)
+            return pinned if pinned.refusal else judge.rule(files, draft)
+
+        files = Workspace(stores, rule, keeps_lines=True)
         store, key = files.locate(path)
         if log_day(key):
             if self.log is None:
                 raise BadMemoryFile(f"{key} is a daily log, and none is kept here", remedy="Write a memory instead")
-            return self.log(store, key, data, self.origin)
+            return self.log(store, key, data, self.origin), ()
         told = files.write(path, data, is_cut=is_cut)
-        files.drafts = {place: self._weighed(draft) for place, draft in files.drafts.items()}
-        files.commit(self.origin, f"write {os.path.basename(path)}")
-        return told
-
-    def _weighed(self, draft: Draft) -> Draft:
-        """A draft in its form, as it will be kept: whom a person speaks to is taken at its word."""
-        return draft
+        written = files.commit(judge.weighed(files, self.origin), f"write {os.path.basename(path)}")
+        return told, [draft.key for draft in written if not is_index(draft.key)]
 
 
 def keeps_pinned(_files: Workspace, draft: Draft) -> Ruling:

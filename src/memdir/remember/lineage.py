@@ -96,6 +96,8 @@ class DraftJudge:
             return Ruling(_why_refused(draft, judged))
         if draft.key == INDEX_NAME:
             return Ruling()
+        if lost := self._cut_unasked(draft):
+            return Ruling(f"{draft.key} stays as it is, for the user did not speak of what it loses: {quoted(lost)}")
         place = better_place(draft, judged, self.stores)
         left_out = judged.topic.data != draft.after
         notes = ["sentences that are not the user's, or no longer hold, are left out"] if left_out else []
@@ -103,6 +105,10 @@ class DraftJudge:
             whose = "about the person, for all projects" if place.scope == OWN else "this project's"
             notes.append(f"it is {whose}: it is kept in {place.root}")
         return Ruling(note="; ".join(notes), place=place)
+
+    def weighed(self, workspace: Workspace, by: Origin) -> Origin:
+        """Mark the drafts of whoever writes one file at a time; who made the change, with what it was taken from."""
+        return with_lineages(by, weigh(workspace, self).lineages)
 
     def judge(self, draft: Draft) -> Judged:
         """A draft's claims, asked for once."""
@@ -142,6 +148,16 @@ class DraftJudge:
         topic = Topic(draft.before or b"")
         told = f"{topic.name}\n{topic.description}\n{topic.body}"
         return lost_with(workspace, draft, lambda claim: self.forgotten.was_ended(claim, told))
+
+    def _cut_unasked(self, draft: Draft) -> list[str]:
+        """What is only taken out of a memory that somebody vouched for, though the user did not speak of it."""
+        stood, left = Topic(draft.before or b""), Topic(draft.after or b"")
+        if draft.seen != draft.after or marked_trust(stood).is_low:
+            return []
+        whole = "\n".join(claims_of(stood))
+        gone = [claim for claim in claims_of(stood) if claim not in claims_of(left)]
+        held = [claim for claim in gone if not self.forgotten.was_ended(claim, whole)]
+        return [] if is_spoken_of(gone, stood.kind, self._evidence) else held
 
     def _unheard_of(self, draft: Draft) -> Ruling | None:
         """What holds for a person in all projects goes only where they speak of it themselves."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memdir.agent.workspace import Draft, HostFiles
+from memdir.agent.workspace import Draft, HostFiles, Ruling, Workspace
 from memdir.disk.safe_path import is_index
 from memdir.model.job import ChatJob
 from memdir.prompts.compose import load_prompt
@@ -35,14 +35,17 @@ _WHOSE = {"user": "subagent/user.md", "project": "subagent/project.md", "local":
 RECALL_SECONDS = 10.0  # that a run waits for recall, which mostly takes a fraction: what comes later joins no more
 
 
-@dataclass(frozen=True)
-class AgentFiles(HostFiles):
-    """The files of a sub-agent: those of the conversation it works for, and its own memory through the store."""
+class NobodysWords:
+    """The judge of what a sub-agent writes into its own memory: all of it may stay, marked as no person's."""
 
-    def _weighed(self, draft: Draft) -> Draft:
-        if draft.after is None or is_index(draft.key):
-            return draft
-        return replace(draft, after=with_trust(Topic(draft.after), Trust.TOOL).data)
+    def rule(self, _workspace: Workspace, _draft: Draft) -> Ruling:
+        return Ruling()
+
+    def weighed(self, workspace: Workspace, by: Origin) -> Origin:
+        for path, draft in workspace.drafts.items():
+            if draft.after is not None and not is_index(draft.key):
+                workspace.drafts[path] = replace(draft, after=with_trust(Topic(draft.after), Trust.TOOL).data)
+        return by
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class AgentMemory:
         entries = Index(self._index.encode("utf-8", "replace")).entries()
         return ChatJob(self.store.root, tuple((entry.key, entry.render()) for entry in entries), task)
 
-    def files(self, session: Session) -> AgentFiles:
+    def files(self, session: Session) -> HostFiles:
         origin = Origin("agent", session=session.id, trust="assistant", reason=f"the sub-agent {self.definition.name}")
         # And no daily log, whose lines would count as the user's.
-        return AgentFiles(session.files.listeners, lambda: [self.store], origin)
+        return HostFiles(session.files.listeners, lambda: [self.store], origin, lambda _: NobodysWords())
