@@ -34,6 +34,19 @@ def test_damaged_transcripts_lose_only_what_is_damaged_and_say_so() -> None:
     assert counts.total() > 500
 
 
+def test_replies_to_which_a_server_gives_one_id_are_all_kept(path: Path, write_transcript: Opener) -> None:
+    """J3, X4: also those that come after a resume."""
+    for n in range(3):
+        talk = Conversation.resume(write_transcript())
+        talk.add(user(f"question {n}"))
+        talk.add(Message("assistant", (Text(f"answer {n}"),), "chatcmpl-1"))
+        talk.add(user(f"and {n}?"))
+        talk.add(Message("assistant", (Text(f"more {n}"),), "chatcmpl-1"))
+        talk.transcript.close()
+    left = resume(str(path)).messages
+    assert left == talk.messages and len({message.id for message in left}) == 12
+
+
 def test_a_branch_is_left_on_disk_and_out_of_the_context(path: Path, talk: Conversation) -> None:
     first = turn(talk, "one", call="c1")
     turn(talk, "two")

@@ -151,6 +151,7 @@ class Conversation:
         left = left or Resumed()
         self.messages = left.messages
         self.damage = left.damage
+        self._ids = {message.id for message in left.messages}
         self._compacted = left.compacted
         transcript.last_uuid = left.leaf
         transcript.depth = left.depth
@@ -164,8 +165,11 @@ class Conversation:
         return conversation
 
     def add(self, message: Message) -> Message:
-        """The next message. Returns it as it was written, with its id and time."""
+        """The next message. Returns it as it was written, with its id and time; some servers give all replies one."""
+        if message.id in self._ids:
+            message = replace(message, id="")
         kept = self.transcript.append_message(message)
+        self._ids.add(kept.id)
         self.messages = (*self.messages, kept)
         return kept
 

@@ -219,3 +219,10 @@ async def test_read_opens_no_place_of_credentials_however_it_is_reached(tmp_path
         assert result.is_error
         assert "ask the user" in result.content
         assert secret not in result.content
+
+
+async def test_an_edit_that_would_make_a_giant_is_refused_before_it_is_made(run: Run, folder: Path) -> None:
+    (folder / "a.md").write_text("a" * 4000, encoding="utf-8")
+    await run("Read", file_path="a.md")
+    assert "larger than" in await edit(run, "a", "b" * 100_000, replace_all=True)
+    assert (folder / "a.md").stat().st_size == 4000

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from memdir.agent.file_access import refuse_credential
+from memdir.agent.file_access import MAX_FILE_BYTES, refuse_credential
 from memdir.agent.tools.tool import Outcome, ToolContext, fault_of_arguments, tool_spec
 from memdir.errors import MemdirError, MemoryNotFound
 from memdir.transcript.message import Json, ToolUse
@@ -104,7 +104,9 @@ class _Replacing:
         self.old, self.new = old, new
         self.count = current.count(old) if old else 0
         self.fault = _fault_of_change(old, new, self.count, may_be_many=bool(arguments.get("replace_all")))
-        self.result = current.replace(old, new) if old else current
+        if not self.fault and len(current) + self.count * (len(new) - len(old)) > MAX_FILE_BYTES:
+            self.fault = f"the file would be larger than {MAX_FILE_BYTES:,} bytes"
+        self.result = current if self.fault or not old else current.replace(old, new)
 
 
 @dataclass(frozen=True)
