@@ -23,6 +23,7 @@ from memdir.memdir import MemDir
 from memdir.share.known import KnownTeam
 from memdir.share.remote import Manifest
 from memdir.share.remotes.hub import HubRemote
+from memdir.share.team import Address, read_token
 from memdir.store.history import Origin, tell_derived
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
@@ -45,6 +46,17 @@ def admin(hub: HubServer) -> Iterator[Client]:
     admin = hub.team(f"team {time.time()}")
     yield admin
     admin.connection.close()
+
+
+@pytest.mark.parametrize("held", [b"", b"mdh_one\nmdh_two\n", "mdh_größe".encode()])
+def test_a_file_that_holds_no_token_is_told_with_a_remedy(tmp_path: Path, held: bytes) -> None:
+    layout, address = open_memory(tmp_path, home=tmp_path / "home").layout, Address.parse("hub:http://127.0.0.1:1#t")
+    path = Path(layout.hub_token(str(address)))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(held)
+    with pytest.raises(RemoteError, match="no token") as told:
+        read_token(layout, address)
+    assert "join" in told.value.remedy
 
 
 def joined(command: str, url: str, token: str, home: Path, project: Path) -> subprocess.CompletedProcess[str]:

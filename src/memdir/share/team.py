@@ -80,7 +80,7 @@ def member_id(place: Place) -> str:
 def read_token(layout: Layout, address: Address) -> str:
     data = read_if_plain(layout.hub_token(str(address)), _MAX_TOKEN_BYTES) or b""
     token = data.decode("ascii", "replace").strip()
-    if not token:
+    if not token.isascii() or len(token.split()) != 1:  # none, or something else was put there
         raise RemoteError(f"there is no token for {address}", kind="not_allowed", remedy=f"{JOIN} once more")
     return token
 
