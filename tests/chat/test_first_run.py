@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from memdir import Environment, open_memory
-from memdir.chat.first_run import model_offers
+from memdir.chat.first_run import LOOK_SECONDS, model_offers
 from tests.provider_server import KEY
 
 
@@ -67,6 +69,29 @@ def test_a_server_on_this_machine_is_offered_by_its_first_model_and_the_choice_i
 def test_what_else_listens_there_is_no_offer(project: Path, answer: bytes) -> None:
     with listening(answer) as port:
         assert model_offers(open_memory(project, environment=without_keys()), [port]) == {}
+
+
+@pytest.mark.parametrize("header", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: ", b"SSH-2.0-Open\r\n"])
+def test_what_never_stops_answering_holds_nobody_up_and_hides_no_other(project: Path, header: bytes) -> None:
+    memory, over = open_memory(project, environment=without_keys()), threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server, listening(b'{"data": [{"id": "qwen3"}]}') as port:
+
+        def drip() -> None:
+            with suppress(OSError), server.accept()[0] as caller:
+                caller.sendall(header)
+                while not over.wait(0.1):
+                    caller.sendall(b" ")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        begun = time.monotonic()
+        try:
+            offers = model_offers(memory, [server.getsockname()[1], port])
+            assert time.monotonic() - begun < LOOK_SECONDS + 5
+        finally:
+            over.set()
+            thread.join()
+    assert [name.partition(",")[0] for name in offers] == ["the built-in one", "qwen3 on this machine"]
 
 
 def test_a_key_is_an_offer_and_what_a_person_chose_is_not_asked_about(project: Path) -> None:

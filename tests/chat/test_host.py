@@ -348,6 +348,33 @@ async def test_what_a_disk_took_is_not_said_twice_and_what_it_refused_goes_befor
     assert said == ["Hello!", "Look at this.", "a page of it ", "And at that."]
 
 
+@pytest.mark.parametrize("has_room", [True, False])
+@pytest.mark.parametrize("leaves", ["ends", "clears"])
+async def test_what_a_disk_refused_is_kept_in_its_conversation_or_given_back_when_that_is_left(
+    project: Path, leaves: str, has_room: bool
+) -> None:
+    """J1: and nothing is said to wait that is not there."""
+    memory, person = open_memory(project, flags={**QUIET, "model.provider": "builtin"}), Person()
+    async with host_of(memory, person) as host:
+        name = host.session.id
+        os.makedirs(memory.layout.session(name))
+        await host.say("My important words.")
+        if has_room:
+            os.rmdir(memory.layout.session(name))
+        if leaves == "clears":
+            await host.clear()
+            await host.say("Something else.")
+            assert "My important words." not in [one.text for one in host.conversation.messages]
+    assert not host.is_waiting or has_room
+    given_back = [one for one in person.heard("notice") if "not kept" in one["text"]]
+    if has_room:
+        async with host_of(open_memory(project, flags=QUIET), session_id=name) as again:
+            assert again.is_waiting and again.conversation.messages[-1].text == "My important words."
+        assert not given_back
+    else:
+        assert [one["text"].splitlines()[1:] for one in given_back] == [["My important words."]]
+
+
 # Memory
 
 

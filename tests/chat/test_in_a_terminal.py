@@ -223,6 +223,15 @@ class Alive:
             assert time.monotonic() < until, "\n".join(self.drawn.display)
             await asyncio.sleep(0.005)
 
+    async def is_read(self) -> None:
+        """Until nobody can take what is asked for something that popped up while they typed."""
+        await self.until(lambda: time.monotonic() - self.chat._unread > TYPING_SECONDS)
+
+    @property
+    def said(self) -> list[str]:
+        messages = self.chat.host.conversation.messages
+        return [one.text for one in messages if one.role == "user" and not one.is_meta]
+
 
 @contextmanager
 def drawn(project: Path, *, no_learning: bool = False, memory: MemDir | None = None) -> Iterator[Alive]:
@@ -310,8 +319,62 @@ async def test_a_question_is_answered_in_words_too(project: Path, typed: str, an
         seen.press("yesterday it worked\r")  # is no answer
         await seen.shows("› yesterday it worked")
         assert not asked.done()
+        await seen.is_read()
         seen.press(f"{typed}\r")
         assert choices[await asyncio.wait_for(asked, SECONDS) or 0].startswith(answer)
+
+
+async def test_a_word_that_was_on_its_way_when_something_was_asked_is_no_answer(project: Path) -> None:
+    """X12: who types on has not read the question; a second Enter answers it."""
+    async with alive(project) as seen:
+        asked = asyncio.create_task(seen.chat.choose("Run it?", ["yes, once", "no"]))
+        await seen.until(lambda: seen.chat.panel is not None)
+        seen.press("yes\r")
+        await seen.shows("› yes")
+        await seen.is_read()
+        assert not asked.done()
+        seen.press("\r")
+        assert await asyncio.wait_for(asked, SECONDS) == 0
+        assert seen.said == []
+
+
+async def test_half_a_sentence_is_not_sent_while_something_is_asked(project: Path) -> None:
+    """H1: what was being typed goes before what is typed on; a command between is one, and Enter alone nothing."""
+    async with alive(project) as seen:
+        seen.press("Please do not del")
+        await seen.shows("› Please do not del")
+        asked = asyncio.create_task(seen.chat.choose("Run it?", ["yes, once", "no"]))
+        await seen.shows("Run it?")
+        seen.press("\r/budget\r")
+        await seen.shows("This conversation: ")
+        seen.press("ete the database\r")
+        await seen.until(lambda: bool(seen.said))
+        assert seen.said == ["Please do not delete the database"] and not asked.done()
+        seen.press("\x1b")
+        assert await asyncio.wait_for(asked, SECONDS) is None
+        assert seen.chat._session.default_buffer.text == ""
+
+
+async def test_a_paste_that_is_not_here_any_more_is_not_sent_by_its_name(project: Path) -> None:
+    """J1: the name of one comes back with the lines of another day."""
+    async with alive(project) as seen:
+        seen.press("look at [pasted text 1: 51 lines] and fix it\r")
+        await seen.shows("✗ [pasted text 1: 51 lines] is not here any more")
+        seen.press("\x1b[200~" + "log line\n" * 50 + "\x1b[201~\r")
+        await seen.until(lambda: bool(seen.said))
+        assert seen.said == ["[pasted text 1: 51 lines]"]
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_a_command_may_stand_in_a_line_of_its_own(project: Path, is_left: bool) -> None:
+    """J1: whether it is taken at once, or when one leaves."""
+    async with alive(project) as seen:
+        if is_left:
+            seen.chat._entered.put_nowait(" /remember\nDeploys are frozen")
+        else:
+            seen.press("/remember\x1b\rDeploys are frozen\r")
+            await seen.shows("Remembered: ")
+    assert [one.key for one in seen.chat.memory.list()] == ["project_deploys_are_frozen.md"]
 
 
 async def test_what_a_disk_refused_is_sent_by_retry(project: Path) -> None:

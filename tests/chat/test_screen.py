@@ -137,6 +137,30 @@ def test_a_line_that_goes_on_and_on_costs_no_more_for_each_of_its_words() -> Non
     assert cpu_seconds(lambda: streamed(40_000)) < 10 * cpu_seconds(lambda: streamed(10_000))
 
 
+def test_code_of_any_length_and_language_stops_nobody_and_short_code_is_in_colour(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """H1: to find the colours of this takes the square of its length."""
+    code = "a " * 5_000
+    assert cpu_seconds(lambda: Screen().reply(f"```java\n{code}!\n```"), enough=3) < 3
+    assert "".join(lines(capsys)).split().count("a") == 5_000
+    Screen().reply("```python\nreturn 1\n```")
+    assert "\x1b[94m" in capsys.readouterr().out
+
+
+def test_a_long_diff_is_shown_whole_and_stops_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    """H1."""
+    said = [f"{sign}\tline {number}" for sign in "-+" for number in range(15_000)]
+    assert cpu_seconds(lambda: Screen().diff("\n".join(said)), enough=3) < 3
+    shown = capsys.readouterr().out
+    assert "\x1b[31m-       line 0\x1b[0m\n" in shown and shown.count("\x1b[32m+") == 15_000
+
+
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_no_terminal_is_too_narrow_for_a_question(columns: int) -> None:
+    assert "".join("".join(Screen.rows("  1  yes, once", columns, 5)).split()) == "1yes,once"
+
+
 def test_what_is_live_is_the_end_of_the_block_that_is_not_complete() -> None:
     blocks = Blocks()
     assert blocks.take("# Title\n\none\ntwo\nthr") == ["# Title"]

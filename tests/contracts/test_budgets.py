@@ -11,8 +11,8 @@ NOT_YET = {
     "lines of the core": 34_072,
     "files without model/builtin": 290,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 4_465,
-    "lines of chat": 2_010,  # so that what is sent before it has begun is kept, and no hung thread holds who leaves
-    "lines in all": 61_111,  # with 2,010 of the chat, and 1,100 of sub-agents
+    "lines of chat": 2_052,  # so that what is sent is kept whole, whatever comes, and nothing that hangs holds anybody
+    "lines in all": 61_153,  # with 2,052 of the chat, and 1,100 of sub-agents
     "files in all": 326,
 }
 

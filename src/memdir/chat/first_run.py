@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 from memdir.model import DEFAULT_MODELS, offered_providers
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 # Where servers of local models listen that speak OpenAI's API: Ollama, LM Studio, llama.cpp, vLLM.
 PORTS = (11434, 1234, 8080, 8000)
-LOOK_SECONDS = 0.3  # for each: it is this machine
+LOOK_SECONDS = 1.0  # for all of them: it is this machine
 MAX_LIST_BYTES = 1 << 20
 
 
@@ -30,7 +32,11 @@ def model_offers(memory: MemDir, ports: Sequence[int] = PORTS) -> dict[str, dict
         f"{settings.model_name or DEFAULT_MODELS[name]} by {name}{how}": {"model.provider": name}
         for name, how in offered_providers(settings, memory.environment).items()
     }
-    found.update(one for port in ports for one in _local(port).items())
+    threads = ThreadPoolExecutor()
+    looks = [threads.submit(_local, port) for port in ports]
+    answered = wait(looks, LOOK_SECONDS).done  # one that goes on and on is waited for no longer than one that hangs
+    threads.shutdown(wait=False)
+    found.update(one for look in looks if look in answered for one in look.result().items())
     own = "the built-in one, on this machine: it looks things up and is no LLM"
     return {own: {"model.provider": "builtin"}, **found} if found else {}
 
@@ -43,7 +49,7 @@ def _local(port: int) -> dict[str, dict[str, str]]:
         with opener.open(f"{url}/models", None, LOOK_SECONDS) as answer:
             listed = json.loads(answer.read(MAX_LIST_BYTES))["data"]
         name = next(str(one["id"]) for one in listed)
-    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, StopIteration):
         return {}
     chosen = {"model.provider": "openai", "model.baseUrl": url, "model.name": name}
     return {f"{one_line(name)[:60]} on this machine, at {url}": chosen}

@@ -163,6 +163,7 @@ class ChatHost:
     async def close(self) -> None:
         """Wait, no longer than a limit, for what is being learned; close the memory (X10)."""
         self.stop()
+        self._keep_unwritten()
         await asyncio.gather(*self._closing.values(), return_exceptions=True)
         await self.memory.close()
 
@@ -216,6 +217,16 @@ class ChatHost:
         while self._unwritten:
             self.conversation.add(self._unwritten[0])
             del self._unwritten[0]
+
+    def _keep_unwritten(self) -> None:
+        """Before a conversation is left: what a disk still refuses goes back to the person, and into no other (J1)."""
+        try:
+            if self._unwritten:
+                self._write_unwritten()
+        except MemdirError as error:
+            said = "\n".join(one.text for one in self._unwritten if not one.is_meta) or "what was pasted"
+            self._unwritten.clear()
+            self._emit("notice", text=f"This is not kept ({error.message}):\n{said}")
 
     async def retry(self) -> TurnEnd:
         """Go on from where the conversation stands; first with what was said and could not be written down."""
@@ -419,6 +430,7 @@ class ChatHost:
 
     def _change_to(self, session_id: str) -> None:
         left = self.session
+        self._keep_unwritten()
         self._open(session_id)
         self.stop()
         self._closing[left.id] = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")

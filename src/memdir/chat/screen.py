@@ -10,15 +10,18 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Heading, Markdown, TableElement
-from rich.padding import Padding
+from rich.segment import Segment, Segments
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from memdir.transcript import one_line, printable
 
 MAX_LINE = 200  # characters of one tool's line
+MAX_COLOURED = 2_000  # characters of code: for some languages twice as many take four times as long
 MIN_COLUMN = 14  # of a table in a reply, in cells of the screen
 _MARKS = {True: ("✗ ", "red"), False: ("✓ ", "green")}
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -76,14 +79,17 @@ class Screen:
 
     def reply(self, block: str) -> None:
         """A block of what the model says."""
-        self.show(_ReplyText(printable(block), code_theme="ansi_dark", hyperlinks=False), is_tight=False)
+        text = _ReplyText(printable(block), code_theme="ansi_dark", hyperlinks=False)
+        for part in text.parsed:
+            part.info = part.info if len(part.content) <= MAX_COLOURED else ""  # long code is in no language
+        self.show(text, is_tight=False)
 
     def notice(self, text: str, *, style: str = "dim") -> None:
         self.show(Text(printable(text), style=style))
 
     def failed(self, message: str, remedy: str, hint: str) -> None:
         told = Text.assemble(("✗ ", "bold red"), (printable(message), "red"))
-        self.show(told, *(_indented(line, "dim") for line in (remedy, hint) if line))
+        self.show(told, *(self._lines(line, "  ") for line in (remedy, hint) if line))
 
     def tool(self, number: int, line: str, content: str, *, is_error: bool) -> None:
         """One line for a call of a tool, however narrow the terminal is; `/open` shows the rest."""
@@ -98,19 +104,24 @@ class Screen:
 
     def opened(self, line: str, content: str) -> None:
         """A text of somebody's, all of it, below a line of ours."""
-        body = printable(content).split("\n")
-        self.show(Text(printable(line), style="bold"), *(_indented(one, "dim") for one in body))
+        self.show(Text(printable(line), style="bold"), self._lines(content, "  "))
 
     def diff(self, text: str) -> None:
         """A unified diff in colour. Where a line wraps, its rest stands behind the column of the signs."""
-        width, console = shutil.get_terminal_size().columns - 1, Console()
-        lines = printable(self.spelled(text)).rstrip("\n").split("\n")
-        coloured = (Text(line or " ", style=_DIFF.get(line[:1], "dim")) for line in lines)
-        self.show(*(Text("\n ").join(line.wrap(console, width)) for line in coloured))
+        self.show(self._lines(self.spelled(text).rstrip("\n")))
 
     def command(self, text: str, sign: str = "$ ") -> None:
         """A command, or another text of somebody's, whole, and never where our lines begin."""
-        self.show(*(_indented(f"{sign}{line}", "bold") for line in printable(text).split("\n")))
+        self.show(self._lines(text, f"  {sign}", "bold"))
+
+    @staticmethod
+    def _lines(text: str, before: str = "", style: str = "dim") -> Segments:
+        """Lines of somebody's: wherever one wraps, its rest stands where none begins. To print each by itself takes
+        rich many times as long."""
+        width, indent = shutil.get_terminal_size().columns, 2 if before else 1
+        lines = [f"{before}{line}" for line in printable(text).split("\n")]
+        rows = ((row, line[:1]) for line in lines for row in Screen.rows(line, width, indent))
+        return Segments(Segment(f"{row}\n", Style.parse(_DIFF.get(sign, style))) for row, sign in rows)
 
     def table(self, rows: Iterable[Sequence[str]], *, headers: Sequence[str] = ()) -> None:
         table = Table(*headers, box=None, pad_edge=False, show_header=bool(headers), header_style="dim")
@@ -152,7 +163,10 @@ class Screen:
     @staticmethod
     def rows(text: str, width: int, indent: int = 0) -> list[str]:
         """A text as lines that do not wrap at this width, broken between words; all but the first are indented."""
-        lines = Text(text[indent:]).wrap(Console(width=width), width - 1 - indent)
+        text = text.expandtabs()
+        if cell_len(text) < width and "\n" not in text:
+            return [text]
+        lines = Text(text[indent:]).wrap(Console(width=width), max(1, width - 1 - indent))
         return [f"{' ' * indent if at else text[:indent]}{line.plain.rstrip()}" for at, line in enumerate(lines)]
 
     @staticmethod
@@ -171,11 +185,6 @@ class Screen:
             named = near if not near.startswith("..") else f"…/{os.path.basename(named)}"
         told = one_line(f"{name} {named}")
         return told if len(told) <= MAX_LINE else f"{told[:MAX_LINE]}…"
-
-
-def _indented(text: str, style: str) -> Padding:
-    """A line of somebody's below one of ours: wherever it wraps, none of it stands where ours begin."""
-    return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
 
 
 def _names(files: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -314,5 +315,5 @@ def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    name, _, words = text[1:].partition(" ")
-    return name, words.strip()
+    name, *words = re.split(r"\s", text[1:], maxsplit=1)
+    return name, "".join(words).strip()

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, InMemoryHistory
@@ -68,6 +69,7 @@ _ANSWERS: dict[Consent, str] = {
     "always": "always for this command",
     "no": "no",
 }
+_PASTE = re.compile(r"\[pasted text \d+: [\d,]+ lines\]")
 _SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
 
@@ -103,6 +105,8 @@ class ChatTerminal:
         self._blocks = Blocks()
         self._running: dict[str, str] = {}
         self._began = self._last_heard = self._last_typed = self._asked_to_leave = 0.0
+        self._unread = 0.0  # when something was asked, or the last key since of who went on typing
+        self._draft = Document()  # what was being typed when it was asked
         self._unprinted: list[str] = []
         self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
@@ -138,7 +142,8 @@ class ChatTerminal:
         return session
 
     def _typed(self, _: object) -> None:
-        self._last_typed = time.monotonic()
+        self._last_typed = now = time.monotonic()
+        self._unread = now if now - self._unread < TYPING_SECONDS else 0.0
 
     def _memory_names(self) -> Sequence[str]:
         with contextlib.suppress(MemdirError):
@@ -291,7 +296,7 @@ class ChatTerminal:
 
     async def _keep(self, text: str) -> None:
         """What was sent and waits for its turn is said all the same: `/retry` has it answered another time (J1)."""
-        if text.startswith("/remember "):
+        if text.split(maxsplit=1)[0] == "/remember":
             await self.commands.run(text.strip())
         elif not _is_command(text):
             self.host.keep(text.strip("\n"), self._pasted_in(text))
@@ -308,7 +313,10 @@ class ChatTerminal:
     def _take(self, text: str) -> None:
         """What was typed: commands that belong beside the conversation at once, all else in its turn."""
         words, self._last_typed = text.strip(), 0.0  # whoever sent something is not in the middle of typing
-        if words and self._is_ready and self.commands.is_beside(words):
+        gone = [name for name in _PASTE.findall(text) if name not in self._pastes]
+        if gone:
+            self.screen.failed(f"{gone[0]} is not here any more", "Call the line back (Up) and paste it again", "")
+        elif words and self._is_ready and self.commands.is_beside(words):
             self._start(self.commands.run(words))
         elif words:
             self._entered.put_nowait(text)
@@ -406,9 +414,9 @@ class ChatTerminal:
             await self._printed()  # what is asked about is on the screen
             answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
             buffer, typed_at = self._session.default_buffer, self._last_typed
-            document = buffer.document
+            self._draft = buffer.document
             buffer.reset()
-            self._last_typed = typed_at
+            self._last_typed, self._unread = typed_at, time.monotonic()
             lines = [("class:ask", title), *(("", f"  {at}  {one}") for at, one in enumerate(choices, 1))]
 
             def pick(at: int | None) -> None:
@@ -421,8 +429,7 @@ class ChatTerminal:
                 return await answer
             finally:
                 self.panel = before
-                typed, buffer.document = buffer.text, document
-                buffer.insert_text(typed)
+                self._join_draft(buffer)
                 self._redraw()
 
     async def ask(self, question: Permission) -> Consent:
@@ -545,8 +552,17 @@ class ChatTerminal:
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-        elif not self._picked(self.panel, buffer, is_sent=True):
+        elif self.panel is None or self.panel.meant(buffer.text, is_sent=True) is None:
+            if buffer.text and not _is_command(buffer.text):
+                self._join_draft(buffer)
             buffer.validate_and_handle()
+        elif time.monotonic() - self._unread >= TYPING_SECONDS:  # until then nobody has read what is asked
+            self._picked(self.panel, buffer, is_sent=True)
+
+    def _join_draft(self, buffer: Buffer) -> None:
+        """Make one of what was being typed when something was asked, and what was typed since."""
+        typed, buffer.document, self._draft = buffer.text, self._draft, Document()
+        buffer.insert_text(typed)
 
     def _digit(self, event: KeyPressEvent) -> None:
         """An answer, unless it stands in the middle of something that is being typed, or at its beginning."""
@@ -556,15 +572,13 @@ class ChatTerminal:
         if not is_typing:
             asyncio.get_running_loop().call_later(TYPING_SECONDS, self._picked, panel, buffer)
 
-    def _picked(self, panel: Panel | None, buffer: Buffer, *, is_sent: bool = False) -> bool:
+    def _picked(self, panel: Panel | None, buffer: Buffer, *, is_sent: bool = False) -> None:
         """Take what was typed for an answer where it is one and nothing else."""
         at = panel.meant(buffer.text, is_sent=is_sent) if panel is not None and panel is self.panel else None
-        if panel is None or at is None:
-            return False
-        buffer.reset()
-        self._last_typed = 0.0  # whoever answered is not in the middle of typing
-        panel.pick(at)
-        return True
+        if panel is not None and at is not None:
+            buffer.reset()
+            self._last_typed = 0.0  # whoever answered is not in the middle of typing
+            panel.pick(at)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""
