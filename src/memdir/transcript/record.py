@@ -167,7 +167,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
 def encode(value: object) -> bytes:
