@@ -14,14 +14,14 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Role = Literal["user", "assistant"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     """Words."""
 
     text: str  # the words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolUse:
     """A model's wish to use a tool. `fault` says why its arguments could not be read; the loop answers with it."""
 
@@ -31,7 +31,7 @@ class ToolUse:
     fault: str = ""  # why they could not be read
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """What came of a tool use."""
 
@@ -40,7 +40,7 @@ class ToolResult:
     is_error: bool = False  # whether the tool failed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Opaque:
     """A block that only its own provider understands (thinking, reasoning), kept as its JSON text."""
 
@@ -51,7 +51,7 @@ class Opaque:
 Block: TypeAlias = Text | ToolUse | ToolResult | Opaque
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation. `is_meta` marks what the host put in: the model sees it, nobody said it."""
 

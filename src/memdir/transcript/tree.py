@@ -37,7 +37,6 @@ class Damage:
         return ", ".join(counted(count, words) for count, words in counts if count) or "no damage"
 
 
-@dataclass(eq=False, slots=True)
 class Node:
     """A record and how far from the end of the file it stands; `is_copy` once the same id was found before it.
 
@@ -45,21 +44,21 @@ class Node:
     there are up to it.
     """
 
-    record: Record
-    place: int
-    is_copy: bool = False
-    said: Message | None = None
-    depth: object = None
+    __slots__ = ("depth", "is_copy", "place", "record", "said")
 
-    def __post_init__(self) -> None:
-        self.hold(self.record)
+    def __init__(self, record: Record, place: int) -> None:
+        self.place = place
+        self.is_copy = False
+        self.said: Message | None = None
+        self.hold(record)
 
     def hold(self, record: Record) -> None:
-        self.record = record
-        self.depth = record.fields.get("depth")
-        if record.type in MESSAGE_TYPES and not record.message_id and not record.is_summary:
+        kind, uuid, parent, moment, is_sidechain, is_meta, fields = self.record = record
+        self.depth = fields.get("depth")
+        if kind in MESSAGE_TYPES and not record.message_id and "isCompactSummary" not in fields:
             self.said = record.message
-            self.record = Record(*record[:-1], _HAS_PARENT if "parentUuid" in record.fields else {})
+            left = _HAS_PARENT if "parentUuid" in fields else {}
+            self.record = Record(kind, uuid, parent, moment, is_sidechain, is_meta, left)
 
     @property
     def message(self) -> Message | None:
