@@ -357,13 +357,32 @@ def test_the_choice_of_an_agent_s_own_memory_can_be_taken_back(run: Run, user_ho
         assert "for claude and qwen" in run("attach", agent, "--own-memory", "off", "--yes", code=2).stderr
 
 
-def test_who_learns_on_a_subscription_is_told(run: Run, told: Told, user_home: Path) -> None:
+def test_who_learns_on_a_subscription_is_told(
+    run: Run, told: Told, user_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, says in (("claude", ""), ("codex", '{"models": [{}]}')):
+        program(tmp_path / "bin", name, f"#!/bin/sh\necho '{says}'\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     run("attach", "--learn-with", "host", "--yes")
+    assert "`codex` learns" in str(status_of(told, "codex")["notes"])
     assert "`claude` learns" in str(status_of(told, "claude")["notes"])
     assert "subscription" not in str(status_of(told, "gemini")["notes"])
-    assert "on your subscription" in str(told("doctor")["findings"])
-    run("attach", "--learn-with", "builtin", "--yes")
+    assert (
+        "on your subscription: `memdir config set attach.model builtin`" in run("attach", "--status", "claude").stdout
+    )
+    run("config", "set", "attach.model", "builtin")  # which attaches nobody
     assert "subscription" not in str(told("doctor")["findings"])
+
+
+def test_a_program_that_cannot_learn_is_told_when_it_is_chosen_with_who_learns_instead(
+    run: Run, told: Told, user_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program(tmp_path / "bin", "codex", "#!/bin/sh\necho 'unrecognized subcommand' >&2\nexit 2\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    why = "the built-in model learns, since `codex debug models` lists none"
+    assert why in run("attach", "codex", "--learn-with", "host", "--yes").stderr
+    assert why in str(status_of(told, "codex")["problems"]) and why in str(told("doctor")["findings"])
+    assert "subscription" not in str(status_of(told, "codex"))
 
 
 def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run, told: Told, user_home: Path) -> None:
@@ -430,10 +449,32 @@ def test_what_is_attached_here_stands_in_the_repository_and_is_known_there(
     other = tmp_path / "other"
     other.mkdir()
     assert status_of(lambda *words: told(*words, "--project", str(other)), agent)["state"] == "not attached"
-    run("attach", agent, "--yes")
+    assert f"`memdir detach {agent}` and attach it once" in run("attach", agent, "--yes").stderr, "it is told at once"
     assert "`memdir detach" in str(status_of(told, agent)["problems"]), "everything would come twice"
     run("detach", agent, "--yes")
     assert (snapshot(user_home), snapshot(project)) == (before, there)
+
+
+@pytest.mark.parametrize("agent", ["claude", "gemini", "qwen", "opencode"])
+def test_what_is_wrong_here_is_mended_here(
+    run: Run, told: Told, user_home: Path, project: Path, memdir_command: str, agent: str
+) -> None:
+    """Who did as told would have the agent attached for all projects as well."""
+    run("attach", agent, "--here", "--yes")
+    before = snapshot(user_home)
+    for path in (path for path in project.rglob("*") if path.is_file() and ".git" not in path.parts):
+        path.write_text(path.read_text().replace(memdir_command, "/gone/memdir"))
+    for text in (str(status_of(told, agent)), run("attach", "--status", agent, code=1).stdout, str(told("doctor"))):
+        assert f"`memdir attach {agent} --here` writes" in text and f"memdir attach {agent}`" not in text
+        assert "--own-memory" not in text, "it would be attached by that for all projects"
+    run("attach", agent, "--here", "--yes")
+    assert status_of(told, agent)["state"] == "attached" and snapshot(user_home) == before
+
+
+def test_two_wishes_of_which_one_would_be_passed_over_are_none(run: Run, user_home: Path) -> None:
+    for words in (("--status", "--not-here"), ("--not-here", "--here"), ("--here", "--status")):
+        assert "not allowed with" in run("attach", *words, code=2).stderr
+    assert "memory is off" not in run("attach", "--status").stderr
 
 
 def test_who_is_attached_for_all_projects_or_trusts_by_place_is_not_attached_here(

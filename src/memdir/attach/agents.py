@@ -67,10 +67,16 @@ class Agent:
     is_strict: bool = False  # a comment or a comma too many, and it ignores the whole file
     timeout: int = _SECONDS
     memory: str = ""  # memdir's home, where it is not the usual one: nobody tells an agent that a desktop starts
+    is_here: bool = False  # whether these are its settings in a repository
 
     def is_installed(self, environment: Environment) -> bool:
         """Whether its program is there, or its settings."""
         return os.path.isdir(self.home) or bool(shutil.which(self.name, path=environment.search_path))
+
+    @property
+    def again(self) -> str:
+        """What `memdir` is told to attach it anew, where it is attached."""
+        return f"attach {self.name} --here" if self.is_here else f"attach {self.name}"
 
     @property
     def tried(self) -> str:
@@ -130,9 +136,10 @@ class Agent:
         """The same agent by what it reads in a repository; Claude Code has a file there for one person alone."""
         home = os.path.join(tree, f".{self.name}")
         if self.name != "claude":
-            return replace(self.at(os.path.join(home, os.path.basename(self.servers_file))), own_memory=())
+            at = self.at(os.path.join(home, os.path.basename(self.servers_file)))
+            return replace(at, own_memory=(), is_here=True)
         hooks, servers = os.path.join(home, _LOCAL), os.path.join(tree, _SHARED_SERVERS)
-        return replace(self, home=home, hooks_file=hooks, servers_file=servers, own_memory=())
+        return replace(self, home=home, hooks_file=hooks, servers_file=servers, own_memory=(), is_here=True)
 
     def at(self, path: str) -> Agent:
         """The same agent, with its settings where one of its files lies."""
@@ -223,7 +230,7 @@ def is_ours(group: object) -> bool:
     return bool(ours) and isinstance(group, dict) and ours == group["hooks"]
 
 
-def our_places(text: Any, event: str) -> list[int]:
+def ours_at(text: Any, event: str) -> list[int]:
     """Where ours stand among the groups of an event."""
     groups = text.get("hooks", event)
     return [at for at, group in enumerate(groups if isinstance(groups, list) else ()) if our_hooks(group)]
@@ -240,7 +247,7 @@ def decoded(data: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def table(within: dict[str, Any], name: str) -> dict[str, Any]:
+def part(within: dict[str, Any], name: str) -> dict[str, Any]:
     found = within.get(name)
     return found if isinstance(found, dict) else {}
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memdir.attach.agents import NAME, Agent, is_our_server, table
+from memdir.attach.agents import NAME, Agent, is_our_server, part
 from memdir.errors import BadMemoryFile
 
 MAX_DEPTH = 100  # of tables in tables: beyond, nobody wrote it by hand, and comparing it ends in an error
@@ -116,7 +116,7 @@ def _home_line(agent: Agent) -> str:
 
 
 def _server(parsed: dict[str, Any]) -> dict[str, Any]:
-    return table(table(parsed, "mcp_servers"), NAME)
+    return part(part(parsed, "mcp_servers"), NAME)
 
 
 def _as_meant(before: str, texts: Iterable[str], path: str, ours: dict[str, object]) -> str:
@@ -172,7 +172,7 @@ def without_trust(text: str, agent: Agent, gone: Sequence[Gone], changed: Sequen
 
 
 def _state(parsed: dict[str, Any]) -> dict[str, object]:
-    return table(table(parsed, "hooks"), "state")
+    return part(part(parsed, "hooks"), "state")
 
 
 def _beside_trust(parsed: Mapping[str, Any]) -> dict[str, object]:

@@ -23,11 +23,12 @@ from memdir.attach.settings_edit import (
     plan_detach,
     read_settings_text,
 )
-from memdir.attach.status import is_anything_attached, look_at, report
+from memdir.attach.status import examined, look_at, report
 from memdir.disk.atomic import write_project_file
 from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.guard.held import any_guard
 from memdir.layout import memory_files
+from memdir.memdir import open_memory
 from memdir.settings import own_memory, settings_files
 from memdir.text.words import counted
 
@@ -51,7 +52,8 @@ class Attach:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         _add_agents(parser)
-        parser.add_argument("--status", action="store_true", help="what is attached, and whether it works")
+        modes = parser.add_mutually_exclusive_group()  # each would have done something else
+        modes.add_argument("--status", action="store_true", help="what is attached, and whether it works")
         parser.add_argument(
             "--own-memory",
             choices=("keep", "serve", "off"),
@@ -65,8 +67,8 @@ class Attach:
             "Codex itself, on your subscription",
         )
         parser.add_argument("--past", action="store_true", help="learn from past sessions of this project too")
-        parser.add_argument("--not-here", action="store_true", help="switch memory off for this project")
-        parser.add_argument("--here", action="store_true", help="in the settings of this repository, not in your own")
+        modes.add_argument("--not-here", action="store_true", help="switch memory off for this project")
+        modes.add_argument("--here", action="store_true", help="in the settings of this repository, not in your own")
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.not_here:
@@ -117,7 +119,7 @@ class Detach:
         _, code = _carry_out(lambda: plan_detach(agents, _record(context)), options, context)
         for agent in (one for one in agents if look_at(one, is_installed=False).has_plugin and not options.json):
             context.note(f"{agent.title} has the plugin: memory goes on through it until you remove it there")
-        if not options.dry_run and not is_anything_attached(known.values()):
+        if not options.dry_run and not any(look_at(one, is_installed=False).is_attached for one in known.values()):
             daemon: Any = import_module("memdir.hooks.daemon_command")  # surfaces do not import each other
             daemon.stop(daemon.DaemonPlace.of(context.memory))  # nobody is left to ask it
         return code
@@ -315,12 +317,12 @@ def _next_steps(agents: Sequence[Agent], plan: EditPlan, context: Any) -> list[s
     """What is left to do, and what stands in the way of what was written."""
     lines = ["What you tell one of them is known to all from their next session on (`memdir attach --status`)"]
     lines = lines if plan.changes else []
-    for agent in (agent for agent in agents if agent.name not in plan.refused):
-        found = look_at(agent, is_installed=True)
-        lines += [f"{agent.title}: {told}" for told in found.problems]
-        if plan.changes and found.notes and agent.plugin_file:
+    memory = open_memory(context.memory.layout.work_tree, environment=context.environment)  # by what is set now
+    for found in examined([agent for agent in agents if agent.name not in plan.refused], memory):
+        lines += [f"{found.title}: {told}" for told in found.problems]
+        if plan.changes and found.notes and found.agent == "opencode":
             lines.append("opencode installs its plugin library at its next start: be online then")
-    settings = context.memory.settings
+    settings = memory.settings
     return lines if settings.enabled else [*lines, f"memory is off here: {settings.off_because}. {settings.turn_on}"]
 
 

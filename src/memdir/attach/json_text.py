@@ -355,11 +355,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(name: str) -> float:
-    raise ValueError(name)
-
-
-_PLAIN = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)
+_PLAIN = json.JSONDecoder(object_pairs_hook=_once, parse_constant=int)  # which takes no `NaN`
 
 
 def _is_plain(text: str) -> bool:

@@ -15,17 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.attach.agents import (
-    NAME,
-    Agent,
-    decoded,
-    is_our_hook,
-    is_our_plugin,
-    is_our_server,
-    is_ours,
-    our_places,
-    table,
-)
+from memdir.attach.agents import NAME, Agent, decoded, is_our_hook, is_our_plugin, is_our_server, is_ours, ours_at, part
 from memdir.attach.codex_toml import Gone, with_server, without_server, without_trust
 from memdir.attach.json_text import JsonText, plain_name
 from memdir.disk.atomic import delete_file, keep_bytes, write_project_file
@@ -192,7 +182,7 @@ def _attach(agent: Agent, files: dict[str, str | None], program: str) -> None:
         text, gone = _without_hooks(text, but=agent.events)  # before tools, when the last guard is gone
         changed: list[tuple[str, int]] = []
         for event in agent.events:
-            places, group = our_places(text, event), agent.group(event, program)
+            places, group = ours_at(text, event), agent.group(event, program)
             for at in reversed(places[1:]):  # in its old place where it is there already, and once
                 gone.append((event, at, -1))
                 text = text.without(["hooks", event, at])
@@ -316,9 +306,9 @@ class AttachRecord:
     def __init__(self, path: str) -> None:
         self._path = path
         found = decoded(read_if_plain(path, MAX_RECORD) or b"{}")
-        self._files = {name: one for name, one in table(found, "files").items() if isinstance(one, dict)}
+        self._files = {name: one for name, one in part(found, "files").items() if isinstance(one, dict)}
         # What the settings were by which we switched off the memory that an agent keeps itself, by their file.
-        self.own_memories = table(found, "own_memories")
+        self.own_memories = part(found, "own_memories")
         self._made = [str(one) for one in found.get("made") or () if isinstance(found.get("made"), list)]  # folders
 
     def before(self, path: str, now: str | None) -> tuple[str | None] | None:

@@ -6,22 +6,23 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, all_agents, called_by, decoded, is_our_plugin, is_our_server, our_places
+from memdir.attach.agents import NAME, Agent, all_agents, called_by, decoded, is_our_plugin, is_our_server, ours_at
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_served
 from memdir.disk.programs import find_program, output_of
 from memdir.disk.safe_path import is_inside
 from memdir.doctor import Finding, Severity
-from memdir.errors import BadMemoryFile
+from memdir.errors import BadMemoryFile, ModelError
 from memdir.guard.held import any_guard
 from memdir.layout import ATTENDED_NAME, Layout
 from memdir.memdir import MemDir
+from memdir.model.command import CommandModel, Program
 from memdir.settings import left_with, own_memory, settings_files
 from memdir.store.scan import iso_time
 from memdir.text.words import counted
@@ -42,6 +43,7 @@ class Attachment:
     agent: str
     title: str
     is_installed: bool
+    is_here: bool = False  # attached in this repository alone
     events: list[str] = field(default_factory=list)  # for which hooks of ours are there
     has_server: bool = False
     server: str = ""  # the program that it is
@@ -97,11 +99,6 @@ def findings(memory: MemDir) -> Iterator[Finding]:
                 yield Finding("attached", cast(Severity, severity), f"{one.title}: {what}", "", remedy)
 
 
-def is_anything_attached(agents: Iterable[Agent]) -> bool:
-    """Whether any agent still calls memdir."""
-    return any(look_at(agent, is_installed=False).is_attached for agent in agents)
-
-
 def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
     """How each agent stands, with what only a try tells: whether its server answers, whether its hooks are called."""
     answers: dict[str, bool] = {}
@@ -118,7 +115,7 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
             elif one.is_attached:
                 one.problems.append(f"it is attached in {at.home} too: `memdir detach {agent.name}` and attach it once")
             else:
-                one = look_at(at, is_installed=one.is_installed)
+                one = look_at(replace(at, is_here=True), is_installed=one.is_installed)
                 one.notes.append(f"it is attached in this repository alone, in {at.home}")
         one.fired = f"{iso_time(own or anywhere)} {where}" if anywhere else ""
         found.append(one)
@@ -128,8 +125,8 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
             _try_server(one, answers)
             _compare_version(agent, one)
             _look_at_own_memory(agent, one, memory)
-            _look_at_learner(agent, one, memory)
             _look_for_silence(agent, one, memory, own)
+            _look_at_learner(agent, one, memory)
     return found
 
 
@@ -145,9 +142,14 @@ def _try_plugin(agent: Agent, one: Attachment) -> None:
 
 def _look_at_learner(agent: Agent, one: Attachment, memory: MemDir) -> None:
     is_host = memory.settings.model_provider == "auto" and memory.settings.attach_model == "host"
-    if is_host and agent.name in ("claude", "codex"):
-        told = f"its own program `{agent.name}` learns from what is said there, on your subscription"
-        one.notes.append(f"{told}: `memdir attach --learn-with builtin` changes that")
+    if not is_host or agent.name not in ("claude", "codex"):
+        return
+    how = "`memdir config set attach.model builtin`"
+    try:
+        CommandModel(cast(Program, agent.name))
+        one.notes.append(f"its own program `{agent.name}` learns, on your subscription: {how} changes that")
+    except ModelError as error:
+        one.problems.append(f"the built-in model learns, since {error.message}: {error.remedy}, or {how}")
 
 
 def _fired(layout: Layout) -> dict[str, tuple[float, float]]:
@@ -187,7 +189,10 @@ def _look_at_own_memory(agent: Agent, one: Attachment, memory: MemDir) -> None:
         return
     how = [f"`memdir import {shlex.quote(folder)}` copies them here"] if left else []
     if one.own_memory == "beside":
-        how += [f"`memdir attach {agent.name} --own-memory serve` makes it this one, `--own-memory off` ends it"]
+        serve, off = f"attach {agent.name} --own-memory serve", "`--own-memory off`"
+        if one.is_here:
+            serve, off = f"config set memoryHome {agent.name} --layer local", f"{agent.own_memory[-1]} in its settings"
+        how += [f"`memdir {serve}` makes it this one, {off} ends it"]
     if how:
         told = "it keeps a memory of its own beside this one" if own else "it kept a memory of its own"
         held = f", with {counted(left, 'memory', 'memories')} of this project in {folder}" if left else ""
@@ -217,7 +222,7 @@ def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: floa
 
 def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
     """What stands in an agent's settings, read and not believed."""
-    found = Attachment(agent.name, agent.title, is_installed)
+    found = Attachment(agent.name, agent.title, is_installed, agent.is_here)
     try:
         commands = _look_at_hooks(agent, found) if agent.hooks_file else _look_at_plugin(agent, found)
         _look_at_server(agent, found)
@@ -227,13 +232,13 @@ def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
         return found
     for program in dict.fromkeys(filter(None, (*commands, found.server))):
         if not os.access(program, os.X_OK):
-            found.problems.append(f"{program} is gone: `memdir attach {agent.name}` writes the path of this memdir")
+            found.problems.append(f"{program} is gone: `memdir {agent.again}` writes the path of this memdir")
     if found.has_plugin and found.is_attached:
         how = f"`memdir detach {agent.name}`, or remove the plugin there"
         found.problems.append(f"it has the plugin as well, so everything comes twice: {how}")
     if found.has_server != bool(found.events) and not found.is_name_taken:
         missing = "the hooks are" if found.has_server else "the MCP server is"
-        found.problems.append(f"{missing} missing: `memdir attach {agent.name}` adds what is")
+        found.problems.append(f"{missing} missing: `memdir {agent.again}` adds what is")
     return found
 
 
@@ -253,7 +258,7 @@ def _has_plugin(agent: Agent) -> bool:
 
 def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
     text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
-    ours = {event: our_places(text, event) for event in text.get("hooks") or ()}
+    ours = {event: ours_at(text, event) for event in text.get("hooks") or ()}
     found.events = [event for event, places in ours.items() if places]
     try:
         require_served(agent, text)
@@ -263,9 +268,9 @@ def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
         return []
     missing = [event for event in agent.events if event not in found.events]
     if missing:
-        found.problems.append(f"no hook for {', '.join(missing)}: `memdir attach {agent.name}` adds it")
+        found.problems.append(f"no hook for {', '.join(missing)}: `memdir {agent.again}` adds it")
     if any(len(places) > 1 for places in ours.values()):
-        found.problems.append(f"a hook stands there twice: `memdir attach {agent.name}` repairs that")
+        found.problems.append(f"a hook stands there twice: `memdir {agent.again}` repairs that")
     if (text.get("disableAllHooks") is True) or (text.get("hooksConfig", "enabled") is False):
         found.problems.append(f"hooks are switched off in {agent.hooks_file}")
     if agent.name == "codex" and not found.problems:
@@ -281,7 +286,7 @@ def _compare_homes(agent: Agent, found: Attachment, homes: list[str]) -> None:
     if other is not None:
         ours = f"--home {shlex.quote(agent.memory)} " if agent.memory else ""
         told = f"its hooks use the memory in {other or 'the usual home'}, not this one"
-        found.problems.append(f"{told}: `memdir {ours}attach {agent.name}` changes that")
+        found.problems.append(f"{told}: `memdir {ours}{agent.again}` changes that")
 
 
 def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> None:
@@ -294,7 +299,7 @@ def _look_at_trust(agent: Agent, found: Attachment, places: dict[str, int]) -> N
     if new:
         which = "the hooks" if len(new) == len(places) else f"the hooks for {', '.join(new)}"
         guards = ", and guards do not hold there" if "PreToolUse" in new else ""
-        told = f"Codex does not trust {which} yet, so it skips them{guards}"
+        told = f"it does not trust {which} yet, so it skips them{guards}"
         found.problems.append(f"{told}: start `codex` and trust them in /hooks")
 
 
@@ -323,7 +328,7 @@ def _look_at_server(agent: Agent, found: Attachment) -> None:
     if not isinstance(server, dict) or not is_our_server(server):
         found.is_name_taken = server is not None
         if found.is_name_taken and found.events:
-            how = f"give it another name in {agent.servers_file}, then `memdir attach {agent.name}`"
+            how = f"give it another name in {agent.servers_file}, then `memdir {agent.again}`"
             found.problems.append(f"an MCP server of yours has the name {NAME}, so ours is left out: {how}")
         return
     found.has_server = True

@@ -73,7 +73,7 @@ class GuardAdd:
             context.note(doubt)
         for one in (one for one in _not_holding(memory) if one["reason"] == TOO_MANY):
             context.note(f"{shown_line(one['file'])} does not hold: {TOO_MANY}")
-        context.note("after a first guard, `memdir attach` once more makes agents ask before their tools")
+        context.note("`memdir attach --status` tells which agents have to be attached again to ask before their tools")
         return 0
 
 
