@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from memdir import open_memory
-from memdir.agent import Allow, Consent, Deny, Permission, allowed_beforehand, diff_of
+from memdir.agent import Allow, Consent, Deny, Permission, allowed_beforehand, diff_of, run_agent
 from memdir.agent.bash import why_no_bash
 from memdir.chat.host import ChatHost
 from memdir.guard.permissions import AllowedCommands
+from memdir.model import Request, ScriptedModel
+from memdir.model.model import calls, says
 from memdir.transcript import ToolUse
 from tests.chat.hosts import Person, host_of
 from tests.timing import cpu_seconds
@@ -228,9 +230,6 @@ async def test_an_edit_beside_its_own_read_is_never_let_through_unasked(project:
     """Calls of one reply run at the same time: what is at fault when it is judged may be none when it runs."""
     (project / "a.py").write_text("x = 1\n", encoding="utf-8")
     person = Person()
-    from memdir.model import ScriptedModel
-    from memdir.model.model import calls, says
-
     change = {"file_path": "a.py", "old_string": "x", "new_string": "z"}
     model = ScriptedModel([calls(("Read", {"file_path": "a.py"}), ("Edit", change)), says("Done.")])
     async with host_of(open_memory(project, model=model), person, is_learning=False) as host:
@@ -264,6 +263,31 @@ def test_a_command_that_may_read_elsewhere_is_asked_as_that_and_never_allowed_fo
         assert isinstance(judged(host, "Bash", command="cat /etc/hostname"), Allow)
     [asked] = person.asked
     assert "may read outside the project" in asked.title and asked.choices == ("once", "session", "no")
+
+
+@pytest.mark.skipif(bool(why_no_bash()), reason=f"no judge of commands: {why_no_bash()}")
+async def test_what_was_let_through_as_reading_runs_nothing_outside_the_sandbox(project: Path, tmp_path: Path) -> None:
+    """S15: also where it was judged by files that are others when its turn comes, and where the person was asked."""
+    script = tmp_path / "evil.sh"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n", encoding="utf-8")
+    script.chmod(0o755)
+    (project / "f.x").write_text("one\n", encoding="utf-8")
+    for words in (("init", "-q"), ("add", "f.x"), ("config", "core.fsmonitor", str(script))):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    commands = ("git diff a f.x", f"git diff b f.x; ls {tmp_path}")
+    model = ScriptedModel([calls(*(("Bash", {"command": one}) for one in commands)), says("Done.")])
+    host, person = made(project, "once")
+
+    async def late(call: ToolUse) -> Allow | Deny:
+        verdict = await host.gate(call)
+        (project / str(call.input["command"]).split()[2]).write_text("x\n", encoding="utf-8")
+        return verdict
+
+    run = await run_agent(Request("m", (), host.tools.specs, ()), model, host.tools, late, max_turns=2)
+    assert run.refusals == 0 and [one.title for one in person.asked] == [
+        "Run a command that may read outside the project"
+    ]
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_repository_cannot_allow_itself_anything(project: Path, tmp_path: Path) -> None:

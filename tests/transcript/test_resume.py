@@ -47,6 +47,28 @@ def test_replies_to_which_a_server_gives_one_id_are_all_kept(path: Path, write_t
     assert left == talk.messages and len({message.id for message in left}) == 12
 
 
+@pytest.mark.parametrize("left_behind", ["by a compaction", "on a branch"])
+def test_an_id_that_stands_only_in_what_was_left_behind_takes_no_reply_away(
+    left_behind: str, path: Path, write_transcript: Opener
+) -> None:
+    """J3: resume does not read so far back."""
+    talk = Conversation.resume(write_transcript())
+    first = talk.add(user("question"))
+    talk.add(Message("assistant", (Text("answer"),), "chatcmpl-1"))
+    if left_behind == "on a branch":
+        talk.rewind(first.id)
+    else:
+        talk.compact(user("What was said."), (), {"trigger": "manual"})
+    talk.transcript.close()
+    talk = Conversation.resume(write_transcript())
+    for number in range(2):
+        talk.add(Message("assistant", (Text(f"another {number}"),), "chatcmpl-1"))
+        talk.add(user("and?"))
+    left = resume(str(path))
+    assert left.messages == talk.messages and not left.damage.total
+    assert not damage_of(str(path)).total
+
+
 def test_a_branch_is_left_on_disk_and_out_of_the_context(path: Path, talk: Conversation) -> None:
     first = turn(talk, "one", call="c1")
     turn(talk, "two")

@@ -29,6 +29,8 @@ _DELETING = re.compile(
 class Allow:
     """The call may run."""
 
+    is_reading: bool = False  # a command that was judged to only read: it runs in the sandbox or not at all
+
 
 @dataclass(frozen=True, slots=True)
 class Deny:

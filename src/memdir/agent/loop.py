@@ -201,12 +201,11 @@ class _Run:
         use = self.tools.understood(use)
         # A fork keeps its parent's list of tools, and may have fewer itself (G1).
         is_offered = self.tools.knows(use.name) or any(tool.name == use.name for tool in tools_of(self.request))
-        if is_offered and not use.fault:
-            verdict = await self._judge(use)
-            if not isinstance(verdict, Allow):
-                self.refusals += 1
-                return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
-        result = await self.tools.run(use, room=room)
+        verdict = await self._judge(use) if is_offered and not use.fault else Allow()
+        if isinstance(verdict, Deny):
+            self.refusals += 1
+            return ToolResult(use.id, shown(f"Refused: {verdict.reason}."), is_error=True)
+        result = await self.tools.run(use, room=room, is_reading=verdict.is_reading)
         if use.name in FILE_TOOLS and not result.is_error:
             self.steps[use.name, str(use.input.get("file_path"))] = None
         return result

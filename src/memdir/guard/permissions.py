@@ -65,6 +65,7 @@ class Permission:
     choices: tuple[Consent, ...] = ("once", "session", "no")  # whatever else is answered means no
     rule: str = ""  # the guard that it goes against, in the person's own words
     change: tuple[str, bytes | None, bytes] | None = None  # a file's name, what it holds, what it would hold
+    is_reading: bool = False  # whether it is a command that only reads, which the sandbox sees to
 
     @property
     def is_diff(self) -> bool:
@@ -240,9 +241,9 @@ class Permissions:
         known = "commands" in self.allowed or f"run {command}" in self.allowed or command in self._always
         is_reading = surely_reads(command, cwd=self._root)
         if known or (is_reading and self._stays_inside(command)):
-            return Allow()
+            return Allow(is_reading)
         if is_reading:
-            return Permission(call, "Run a command that may read outside the project", command)
+            return Permission(call, "Run a command that may read outside the project", command, is_reading=True)
         always: tuple[Consent, ...] = ("always",) if self.memory.settings.enabled else ()  # else nothing is kept
         return Permission(call, "Run a command", command, ("once", "session", *always, "no"))
 
@@ -299,7 +300,7 @@ class Permissions:
             self.allowed.add(self._key(question.use))
         elif answer == "always":
             self._always.add(str(question.use.input.get("command", "")))
-        return Allow()
+        return Allow(judged.is_reading)
 
     def _key(self, use: ToolUse) -> str:
         """What a yes for this session covers: edits in the project, one command, one place to read."""

@@ -151,7 +151,6 @@ class Conversation:
         left = left or Resumed()
         self.messages = left.messages
         self.damage = left.damage
-        self._ids = {message.id for message in left.messages}
         self._compacted = left.compacted
         transcript.last_uuid = left.leaf
         transcript.depth = left.depth
@@ -165,11 +164,9 @@ class Conversation:
         return conversation
 
     def add(self, message: Message) -> Message:
-        """The next message. Returns it as it was written, with its id and time; some servers give all replies one."""
-        if message.id in self._ids:
-            message = replace(message, id="")
-        kept = self.transcript.append_message(message)
-        self._ids.add(kept.id)
+        """The next message. Returns it as it was written, with its time and an id of ours: what a server gives its
+        replies may have stood here before, and some give them all one."""
+        kept = self.transcript.append_message(replace(message, id=""))
         self.messages = (*self.messages, kept)
         return kept
 

@@ -199,7 +199,7 @@ class CommandTool:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Outcome:
         command = str(arguments["command"])
-        if surely_reads(command, cwd=context.cwd):
+        if context.is_reading or surely_reads(command, cwd=context.cwd):  # what it was judged by may be gone by now
             return await BashTool().run(arguments, context)
         limit = min(MOST_PATIENT_SECONDS, float(str(arguments.get("timeout_seconds", PATIENT_SECONDS))))
         try:

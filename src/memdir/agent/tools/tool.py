@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
 
@@ -56,6 +56,7 @@ class ToolContext:
     cwd: str  # the folder they start in
     files: Files  # what they may see and change
     state: FileState = field(default_factory=FileState)  # what was read before
+    is_reading: bool = False  # whether the gate let the call through as one that only reads
 
 
 class Tool(Protocol):
@@ -101,19 +102,19 @@ class Toolbox:
         """The same tools for a fork: other files, and a copy of what was read so far, so that nothing leaks (G2)."""
         return Toolbox(tuple(self._tools.values()), ToolContext(self.context.cwd, files, self.context.state.clone()))
 
-    async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS) -> ToolResult:
+    async def run(self, use: ToolUse, *, room: int = MAX_RESULT_CHARACTERS, is_reading: bool = False) -> ToolResult:
         """Run one call. Whatever goes wrong comes back to the model as a result; what a tool tells is never ours."""
         use = self.understood(use)
         async with self._slots:
-            outcome = await self._outcome(use)
+            outcome = await self._outcome(use, replace(self.context, is_reading=is_reading))
         return ToolResult(use.id, shown(shortened(outcome.content, room)), outcome.is_error)
 
-    async def _outcome(self, use: ToolUse) -> Outcome:
+    async def _outcome(self, use: ToolUse, context: ToolContext) -> Outcome:
         try:
             fault = self._fault(use)
             if fault:
                 return fault
-            answer: object = self._tools[use.name].run(use.input, self.context)
+            answer: object = self._tools[use.name].run(use.input, context)
             outcome: object = await answer if inspect.isawaitable(answer) else answer
         except MemdirError as error:
             return Outcome(str(error), is_error=True)
