@@ -469,6 +469,8 @@ def test_what_is_wrong_here_is_mended_here(
         assert "--own-memory" not in text, "it would be attached by that for all projects"
     run("attach", agent, "--here", "--yes")
     assert status_of(told, agent)["state"] == "attached" and snapshot(user_home) == before
+    assert status_of(told, agent)["title"] not in run("attach", "codex", "--dry-run").stderr, "it is attached"
+    assert "without --here" in run("attach", agent, "--here", "--own-memory", "off", code=2).stderr
 
 
 def test_two_wishes_of_which_one_would_be_passed_over_are_none(run: Run, user_home: Path) -> None:

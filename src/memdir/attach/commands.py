@@ -130,7 +130,7 @@ def _own_memories(agents: Sequence[Agent], options: argparse.Namespace, context:
     second has its own switched off (Q2)."""
     memory, found = context.memory, dict[str, OwnMemory]()
     if options.own_memory and not any(agent.own_memory for agent in agents):
-        raise UsageError("--own-memory is for claude and qwen", remedy="The others keep no memory in this form")
+        raise UsageError("--own-memory is for claude and qwen, without --here", remedy="Others keep none in this form")
     served = memory.settings.memory_home
     for agent in agents:
         own = own_memory(memory.places.environment, memory.layout, agent.name)
@@ -224,9 +224,10 @@ def _wanted(names: Sequence[str], known: dict[str, Agent], context: Any) -> list
     found = _chosen(names, known) if names else installed
     if not found:
         titles = ", ".join(agent.title for agent in known.values())
-        remedy = "Name the one that you will install: memdir attach claude"
-        raise MemdirError(f"none of {titles} is installed here", remedy=remedy)
-    others = [look_at(agent, is_installed=agent in installed) for agent in known.values() if agent not in found]
+        raise MemdirError(f"none of {titles} is installed", remedy="Name what you will install: memdir attach claude")
+    record = _record(context)  # of what is attached in a repository, too
+    left = [agent for agent in known.values() if agent not in found and not record.paths_of(agent.name)]
+    others = [look_at(agent, is_installed=agent in installed) for agent in left]
     for state in ("not attached", "not installed"):
         if titles := ", ".join(one.title for one in others if one.state == state):
             context.note(f"{state}: {titles}")

@@ -107,7 +107,6 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
     for agent in agents:
         one = look_at(agent, is_installed=agent.is_installed(memory.places.environment))
         own, anywhere = fired.get(agent.name, (0.0, 0.0))
-        where = "here" if own else "in another project"
         places = [at for at in elsewhere(agent, record) if look_at(at, is_installed=False).is_attached]
         for at in places:
             if not is_inside(at.home, memory.layout.work_tree):
@@ -117,7 +116,7 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
             else:
                 one = look_at(replace(at, is_here=True), is_installed=one.is_installed)
                 one.notes.append(f"it is attached in this repository alone, in {at.home}")
-        one.fired = f"{iso_time(own or anywhere)} {where}" if anywhere else ""
+        one.fired = f"{iso_time(own or anywhere)} {'here' if own else 'in another project'}" if anywhere else ""
         found.append(one)
         if one.has_plugin and not one.is_attached:
             _try_plugin(agent, one)
