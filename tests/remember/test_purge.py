@@ -144,6 +144,21 @@ def test_the_headline_that_a_purge_wrote_goes_with_the_sentence_that_it_tells(me
     assert TABS in left and "midnight" not in left + read(memory, "MEMORY.md")
 
 
+@pytest.mark.parametrize("session", ["monday", "tuesday"])
+def test_what_was_said_before_goes_with_who_said_it_and_holds_again_without_who_changed_it(
+    memory: MemDir, session: str
+) -> None:
+    """L2: under Before stands a sentence of the session that is left, or purged, and of no other."""
+    store, new = memory.stores.of("project"), "Billing is backed up by the ops team now."
+    wrote(store, "deploys.md", topic("Deploys", FRIDAY, description=FRIDAY), learned("monday"))
+    past = f"{new}\n\n**Before:** {FRIDAY.removesuffix('.')}"
+    wrote(store, "deploys.md", topic("Deploys", past, description=new), learned("tuesday"))
+    memory.purge(session)
+    (kept,) = memory.list()
+    said = memory.get(kept.key).topic.body.strip()
+    assert said == (new if session == "monday" else FRIDAY.removesuffix("."))
+
+
 def test_files_whose_rests_begin_alike_get_names_of_their_own(memory: MemDir) -> None:
     rests = {"kiwi.md": "Anna leads it.", "mango.md": "Berta prepares the slides.", "plum.md": "Carl takes notes."}
     for key, rest in rests.items():

@@ -304,7 +304,7 @@ def _without(body: str, gone: frozenset[str], lead_of: Callable[[str], str]) -> 
             lead = "" if pieces[0] in kept[:1] else lead_of(line)
             lines.append(lead + left.rstrip(" ;–—") + ending)
     text = re.sub(r"(\r?\n)(?:[ \t]*\r?\n){2,}", r"\1\1", "".join(lines))
-    return re.sub(r"\A(\r?\n)(?:[ \t]*\r?\n)+", r"\1", text)
+    return re.sub(r"\A(\r?\n)?(?:[ \t]*\r?\n)*(?:\*\*Before\b[^*\n]*\*\* +)?", r"\1", text)  # what leads holds now
 
 
 def _list_lead(line: str) -> str:

@@ -194,12 +194,12 @@ class _Gained:
     left: Told
 
     def causes_of(self, sentence: str) -> Causes:
-        if sentence in self.whole:
-            return self.whole[sentence]
-        goes_back = self.commit.source in GOING_BACK or (
-            self.commit.source == PULLED and BY not in self.commit.trailers
-        )
-        if goes_back and sentence in self.left:
+        past = sentence.partition("Before:** ")[2]  # which comes from who said it, not from who changed it
+        for said in (sentence, past, f"{past}."):
+            if said in self.whole:
+                return self.whole[said]
+        is_unsigned = self.commit.source == PULLED and BY not in self.commit.trailers
+        if (self.commit.source in GOING_BACK or is_unsigned) and sentence in self.left:
             return self.left[sentence]
         if self.commit.source == "purge":  # which says nothing of its own: it names a file after what stays there
             return self._again(sentence, self.whole) or self.own
