@@ -979,8 +979,12 @@ def test_killed_in_the_middle_of_a_reply_a_person_finds_their_words_and_asks_aga
             terminal.say("Are you there?")
             terminal.wait_for("Half of it")
         server.script_again(script(says("Yes, I am.")))  # the first one was killed on the way out
+        [written] = Path(open_memory(project).layout.session("any")).parent.glob("*.jsonl")
+        *before, last = written.read_bytes().splitlines(keepends=True)
+        written.write_bytes(b"".join((*before, b'{"type":"user\0\0\n', last)))
         with Pty(chat_words(server, "--continue"), cwd=project) as terminal:
             terminal.wait_for("› Are you there?", "The last message has no answer yet: /retry asks for it.")
+            assert "Its transcript is damaged, and not all is here: 1 damaged line." in terminal.screen
             terminal.say("/retry")
             terminal.wait_for("Yes, I am.")
             terminal.keys("C-d")

@@ -19,7 +19,7 @@ from memdir.remember.session_state import SessionState
 from memdir.remember.turn import Skipped
 from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
-from memdir.transcript.tokens import Tail, tail_start, whole_calls
+from memdir.transcript.tokens import Tail, estimate_messages, tail_start, whole_calls
 from memdir.transcript.transcript import Transcript
 from tests.conftest import Clock, Events
 from tests.remember.working import Work, fix_rounding
@@ -234,6 +234,31 @@ async def test_a_conversation_too_long_to_be_summarised_is_summarised_from_its_n
     assert second == first[-len(second) :]
     assert len(first) // 2 <= len(second) < len(first)
     assert not second[0].tool_results, "no result without its call"
+
+
+@pytest.mark.parametrize("kind", ["paste", "result"])
+async def test_a_message_larger_than_the_window_is_cut_for_the_summary(
+    kind: str, work: Work, compaction: Callable[..., Compaction]
+) -> None:
+    """N7: whatever older messages are dropped, it would not fit."""
+    work.ask("Why does it fail?")
+    giant = "first line\n" + "some words of a log\n" * 40_000 + "last line"
+    if kind == "paste":
+        work.talk.add(user(giant, is_meta=True))
+    else:
+        work.call("Read", {"file_path": "log"}, giant)
+    work.ask("Never mind, what is 2+2?")
+
+    def step(request: Request) -> Reply:
+        if estimate_messages(request.messages) > PLAN.window_tokens:
+            raise ModelError("x", kind="context_too_long")
+        return says(SHORT + " ".join(f"line {number} fails" for number in range(90)))
+
+    model = ScriptedModel([step] * 3)
+    assert isinstance(await compaction(model).compact(work.talk, work.request()), Compacted)
+    said = str(model.requests[-1].messages)
+    assert all(words in said for words in ("Why does it fail?", "first line", "last line", "Never mind"))
+    assert estimate_messages(work.talk.messages) < PLAN.limit_tokens
 
 
 async def test_never_in_the_middle_of_a_call_and_never_of_nothing(

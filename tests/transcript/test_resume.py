@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from evals.resume import measure as measure_resume
 
 from memdir.errors import DiskError, MemoryNotFound
 from memdir.transcript.conversation import INTERRUPTED, Conversation, resume
-from memdir.transcript.message import Message, Text, ToolUse, user
+from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from memdir.transcript.transcript import Transcript
 from tests.transcript.conftest import turn
 
@@ -67,6 +68,34 @@ def test_an_id_that_stands_only_in_what_was_left_behind_takes_no_reply_away(
     left = resume(str(path))
     assert left.messages == talk.messages and not left.damage.total
     assert not damage_of(str(path)).total
+
+
+@pytest.mark.parametrize("lost", range(1, 5))
+def test_a_lost_record_costs_no_other_and_leaves_calls_and_results_in_pairs(
+    lost: int, path: Path, talk: Conversation, write_transcript: Opener
+) -> None:
+    """J3: no provider takes a call without its result, or a result without its call."""
+    said = [
+        talk.add(message)
+        for message in (
+            user("list it"),
+            Message("assistant", (Text("I look."), ToolUse("a", "Bash", {"command": "ls"}), ToolUse("b", "Bash", {}))),
+            Message("user", (ToolResult("a", "x"), ToolResult("b", "y"))),
+            Message("assistant", (ToolUse("c", "Bash", {}),)),
+            Message("user", (ToolResult("c", "z"),)),
+            Message("assistant", (Text("There is x."),)),
+        )
+    ]
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[lost] = bytes(len(lines[lost]) - 1) + b"\n"
+    path.write_bytes(b"".join(lines))
+    again = Conversation.resume(write_transcript())
+    assert [message for message in again.messages if message.id] == said[:lost] + said[lost + 1 :]
+    for before, after in pairwise(again.messages):
+        assert {use.id for use in before.tool_uses} == {result.tool_use_id for result in after.tool_results}
+    assert again.damage.lines == 1
+    again.compact(user("summary"), again.messages[1:], {"trigger": "manual"})
+    assert Conversation.resume(write_transcript()).messages[1:] == again.messages[1:]
 
 
 def test_a_branch_is_left_on_disk_and_out_of_the_context(path: Path, talk: Conversation) -> None:

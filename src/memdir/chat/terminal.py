@@ -267,6 +267,8 @@ class ChatTerminal:
                 self.screen.notice(f"› {message.text[:500]}", style="bold")
             else:
                 self.screen.reply(message.text)
+        if self.host.conversation.damage.total:
+            self.screen.notice(f"Its transcript is damaged, and not all is here: {self.host.conversation.damage}.")
         if self.host.is_waiting:
             self.screen.notice("The last message has no answer yet: /retry asks for it.", style="yellow")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from memdir.agent.file_access import FileState, SingleFile
 from memdir.agent.fork import ForkTools, Job, run_fork
 from memdir.agent.gate import allow_all
-from memdir.agent.tools.tool import Toolbox, ToolContext
+from memdir.agent.tools.tool import Toolbox, ToolContext, shortened
 from memdir.errors import MemdirError, ModelError
 from memdir.events import session_compacted
 from memdir.model.job import CompactJob
@@ -23,14 +23,14 @@ from memdir.remember.session_memory import Notes, SessionMemory
 from memdir.remember.turn import Skipped, is_asked
 from memdir.store.form import unspoilt
 from memdir.transcript.conversation import Conversation
-from memdir.transcript.message import Message, user
+from memdir.transcript.message import Block, Message, Text, ToolResult, user
 from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, estimate_text, tail_start, whole_calls
 
 if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_FAILURES = 3  # automatic attempts in a row that came to nothing; more would burn tokens every turn (B2)
-MAX_SHORTENINGS = 3  # how often the oldest half is dropped when the conversation is too long even to be summarised
+MAX_SHORTENINGS = 3  # attempts at what is too long even to be summarised: giants are cut, then older halves dropped
 LEAST_SHARE = 200  # a summary has at least this part of the tokens that it replaces,
 MOST_NEEDED = 300  # but so many are always enough
 SAME_WORDS = 10  # times that a word may stand in so many tokens, on average; scripts without spaces have long ones
@@ -170,7 +170,7 @@ class Compaction:
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
-        for _ in range(MAX_SHORTENINGS):
+        for attempt in range(MAX_SHORTENINGS):
             try:
                 asked = replace(request, messages=messages, raw=None)
                 report = await run_fork(asked, job, ForkTools(self.model, tools, allow_all))
@@ -178,8 +178,21 @@ class Compaction:
             except ModelError as error:
                 if error.kind != "context_too_long":
                     raise
-                messages = messages[whole_calls(messages, len(messages) // 2) :]
+                cut = tuple(_cut(message, self.plan.window_tokens // 2) for message in messages)
+                is_giant = not attempt and cut != messages
+                messages = cut if is_giant else messages[whole_calls(messages, len(messages) // 2) :]
         return ""
+
+
+def _cut(message: Message, room: int) -> Message:
+    """A message that the window has room for: of long texts the beginning and the end, in so many characters."""
+
+    def cut(block: Block) -> Block:
+        if isinstance(block, ToolResult):
+            return replace(block, content=shortened(block.content, room))
+        return Text(shortened(block.text, room)) if isinstance(block, Text) else block
+
+    return replace(message, content=tuple(map(cut, message.content)))
 
 
 def _why_not(conversation: Conversation) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from memdir.disk.atomic import disk_errors, keep_bytes
 from memdir.disk.plain_file import open_plain
 from memdir.errors import MemoryNotFound
-from memdir.transcript.message import Message, ToolResult
+from memdir.transcript.message import Message, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
 from memdir.transcript.record import ATTRIBUTION, BOUNDARY, FILE_HISTORY, REPLACEMENT, Record
 from memdir.transcript.transcript import Transcript
@@ -143,13 +143,34 @@ def _kept(tree: Tree, boundary: Record) -> list[Node] | None:
     return [node for node in nodes if node is not None]
 
 
+def _paired(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages as providers take them, whatever was lost: a call of which nothing is known stands before results
+    whose own is gone, and calls are answered. What is made up here has no id."""
+    called, asked = {use.id for message in messages for use in message.tool_uses}, set[str]()
+    for message in messages:
+        kept, results = message.content, {result.tool_use_id: result for result in message.tool_results}
+        if results and not asked and not called & results.keys():
+            asked = set(results)
+            yield Message("assistant", tuple(ToolUse(use, "unknown", {}) for use in results))
+        if results.keys() != asked:
+            answers = [results.get(use) or ToolResult(use, INTERRUPTED, is_error=True) for use in sorted(asked)]
+            if results:
+                kept = (*answers, *(block for block in message.content if not isinstance(block, ToolResult)))
+            else:
+                yield Message("user", tuple(answers))
+        asked = {use.id for use in message.tool_uses}
+        if kept:
+            yield replace(message, content=kept)
+
+
 class Conversation:
     """The context of one session and its transcript. Each change is on disk before it is in the context."""
 
     def __init__(self, transcript: Transcript, left: Resumed | None = None) -> None:
         self.transcript = transcript
         left = left or Resumed()
-        self.messages = left.messages
+        may_lack = left.damage.total or left.compacted  # what it kept may have lacked some
+        self.messages = tuple(_paired(left.messages)) if may_lack else left.messages
         self.damage = left.damage
         self._compacted = left.compacted
         transcript.last_uuid = left.leaf
@@ -194,7 +215,7 @@ class Conversation:
         and summary are one `write`: a boundary without its summary does not count (J3)."""
         boundary = str(uuid.uuid4())
         fresh = self.transcript.dated(Message("user", summary.content, is_meta=True))
-        preserved = {"anchorUuid": fresh.id, "uuids": [message.id for message in kept]}
+        preserved = {"anchorUuid": fresh.id, "uuids": [message.id for message in kept if message.id]}
         fields = {
             "type": "system",
             "subtype": BOUNDARY,
