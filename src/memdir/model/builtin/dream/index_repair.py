@@ -91,8 +91,8 @@ class Catalogue:
         """Whether the line cannot stay: too long, said twice, or its file has a new description."""
         if len(line.text) > MAX_ENTRY_CHARACTERS or page.key != line.key or self._first[line.key] is not line:
             return True
-        before = Topic(self._desk.before(line.key) or b"")
-        return self._desk.changed(line.key) and (before.name, before.description) != (page.name, page.description)
+        before = Topic(self._desk.before(line.key) or b"") if self._desk.changed(line.key) else page
+        return (before.name, before.description) != (page.name, page.description)
 
     def _beyond(self, line: _Line, page: Page) -> list[str]:
         """The parts of a line and its details that its page says nowhere, neither now nor as the night found it."""
@@ -100,8 +100,8 @@ class Catalogue:
         remarks = _CLAUSE.split(hook.rstrip("…"))
         parts = [part for part in remarks if len(part.split()) >= MIN_REMARK_WORDS or _FIGURES.search(part)]
         parts += [_BULLET.sub("", detail).strip() for detail in line.details]
-        original = Page(line.key, self._desk.before(line.key) or b"", 0.0)
-        known = {token for one in (page, original) for token in tokens(one.says())}
+        pages = (page, Page(line.key, self._desk.before(line.key) or b"", 0.0)) if parts else ()
+        known = {token for one in pages for token in tokens(one.says())}
         return [part for part in parts if not known.issuperset(tokens(part))]
 
     def _current(self, line: _Line) -> _Line | None:
