@@ -141,8 +141,8 @@ def _count(ref: SessionRef, source: TranscriptSource, tail: list[bytes]) -> tupl
 
 
 def _given_title(lines: Sequence[bytes]) -> str:
-    mark = TITLE.encode()
-    records = (parse_record(line) for line in reversed(lines) if mark in line)
+    named = lines if (mark := TITLE.encode()) in b"\n".join(lines) else ()  # one look at all: hardly a session has one
+    records = (parse_record(line) for line in reversed(named) if mark in line)
     titles = (record.fields.get("customTitle") for record in records if record is not None and record.type == TITLE)
     return next((title for title in titles if isinstance(title, str) and title.strip()), "")
 
