@@ -189,26 +189,18 @@ def test_what_the_user_says_again_is_new(life: Life, way: Callable[[Life], None]
     assert "90k" in life.told()
 
 
-@pytest.mark.parametrize("by_dream", [False, True])
+@pytest.mark.parametrize("hours", [-10_000, -1, 10_000])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_clock_that_stood_in_the_future_keeps_nothing_out_for_ever(
-    life: Life, way: Callable[[Life], None], by_dream: bool
-) -> None:
-    """X4: what was said before stays gone, and what is said when the clock is right again is new."""
+def test_what_a_clock_does_afterwards_brings_nothing_back(life: Life, way: Callable[[Life], None], hours: int) -> None:
+    """X4: where it is in doubt what came first, what was forgotten stays gone."""
     life.said("monday", SECRET_WISH)
     life.learns("salary.md", MEMORY)
-    now, life.clock.now = life.clock.now, life.clock.now + 10_000 * HOUR
     way(life)
-    assert "90k" not in life.told()
     life.memory.store.record_outside_changes()
-    life.clock.now = now
+    life.clock.now += hours * HOUR
     life.again("monday")
-    pay = topic("Pay", "The user's salary is 90k a year.", "user")
-    life.learns("pay.md", pay)
+    life.learns("pay.md", topic("Pay", "The user's salary is 90k a year.", "user"))
     assert "90k" not in life.told()
-    life.said("tuesday", "Please remember that my salary is 90k a year.")
-    life.dreams(life.model("pay.md", pay), "monday", "tuesday") if by_dream else life.learns("pay.md", pay)
-    assert "90k" in life.told()
 
 
 DEPLOYS = "We deploy on Tuesdays only because Marta from compliance is in the office then."

@@ -197,14 +197,16 @@ class MemDir:
         guard is only told, unless `derived` or for files of the names `also`. MemoryNotFound where nothing came."""
         from memdir.remember.purge import Purge
         from memdir.remember.purge_source import Conversations
+        from memdir.share.team import Address
 
         self.stores.to_write("project")
         if scope == "docs":
             told = "magic docs are files of yours, which no purge changes"
             raise UsageError(told, remedy="`memdir log --scope docs` tells which update to take back")
         said, docs = Conversations.of(self.places.environment, self.layout), self.stores.of("docs")
-        team = self.settings.team_remote if scope == "private" else ""
-        purge = Purge(self.stores.among(scope), self.store, docs, said, self.layout, self.stores.side_named, team or "")
+        remote = self.settings.team_remote if scope == "private" else None
+        team = str(Address.parse(remote)) if remote else ""
+        purge = Purge(self.stores.among(scope), self.store, docs, said, self.layout, self.stores.side_named, team)
         return purge.run(source, lambda one: derived or one.name in also, is_dry=is_dry, on_progress=on_progress)
 
     def move(self, *memories: str, scope: str, is_dry: bool = False) -> Sequence[Moved]:

@@ -58,11 +58,35 @@ def lists(folder: Path, *told: dict[str, object]) -> FolderRemote:
 
 
 def test_no_member_of_a_folder_is_passed_over_because_there_are_too_many(tmp_path: Path) -> None:
-    with pytest.raises(RemoteError, match="no place for more than 1,000") as failed:
+    with pytest.raises(RemoteError, match="more than 1,000 members") as failed:
         lists(tmp_path, *({} for _ in range(1_000))).pull(Manifest())
     assert failed.value.kind == "broken" and "Delete" in failed.value.remedy
     (tmp_path / "members" / f"{0:08x}.json").unlink()
     assert FolderRemote(str(tmp_path), member="f" * 8).pull(Manifest()).versions == {}
+
+
+def test_who_writes_a_second_time_where_no_place_is_left_is_one_member_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.share.remotes.folder.MAX_MEMBERS", 2)
+    remotes = [FolderRemote(str(tmp_path), member=name * 8) for name in "ab"]
+    remotes[0].create()
+    for round_ in range(2):
+        for number, remote in enumerate(remotes):
+            data = f"{round_}".encode()
+            pushed = Delta({f"{number}.md": Version(digest_of(data))}, {f"{number}.md": data})
+            known = Manifest({f"{number}.md": Version(digest_of(b"0"))}) if round_ else Manifest()
+            assert not remote.push(pushed, expected=known).refused
+    assert len(list((tmp_path / "members").iterdir())) == 2
+
+
+def test_who_has_seen_more_writes_than_are_looked_at_settles_them(tmp_path: Path) -> None:
+    ids = [f"{n:08x}" for n in range(60)]
+    apart = [{"seen": {me: 1}} for me in ids]
+    remote = lists(tmp_path, *apart, {"seen": {**dict.fromkeys(ids, 1), f"{60:08x}": 1}})
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / digest_of(b"60")).write_bytes(b"60")
+    assert remote.pull(Manifest()).texts == {"k.md": b"60"}
 
 
 def test_writes_without_texts_one_above_the_other_end(tmp_path: Path) -> None:

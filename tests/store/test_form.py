@@ -240,6 +240,8 @@ def test_what_means_to_delete_is_answered_and_becomes_no_memory(text: str) -> No
         "Replaced by the new plan.",
         "rm asks first here.",
         "Empty lines stay.",
+        "Löschen: nur nach Rückfrage mit dem Team.",
+        "删除: 必须先问用户",
         "Gelöschte Zweige bleiben eine Woche.",
         "Supprimer les branches fusionnées après une semaine.",
         "Eliminado significa archivado aquí.",

@@ -53,7 +53,7 @@ _DELETION = re.compile(
 _DISGUISE = (
     r"[\W_]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been|(?:should|must|is to) be) "
     r"(?:now )?)?(?:(?:SAYS-GONE)(?: (?:this|the) (?:memory|file|note|entry))?(?:(?: by\b|\s*[:;–—-]).{0,150})?"
-    r"|obsolete|outdated|empty|none|null|n/a|(?:superseded|replaced) by \S+\.md|rm(?: -\w+)?(?: \S+\.md)?"
+    r"|SAYS-DELETE|obsolete|outdated|empty|none|null|n/a|(?:superseded|replaced) by \S+\.md|rm(?: -\w+)?(?: \S+\.md)?"
     r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\W_]*"
 )
 _ESCAPED_LABEL = re.compile(r"(?:(?:\\r)?\\n\s*)+(?=\*\*(?:Why|How))")
@@ -130,8 +130,9 @@ def _refuse_disguise(key: str, body: str, before: str) -> None:
 
 @cache
 def _disguise() -> re.Pattern[str]:
-    """In whatever language."""
-    return re.compile(_DISGUISE.replace("SAYS-GONE", alternatives("says-gone")), re.IGNORECASE | re.DOTALL)
+    """In whatever language; behind "delete:" may stand a rule, behind "deleted:" why it is gone."""
+    pattern = _DISGUISE.replace("SAYS-GONE", alternatives("says-gone"))
+    return re.compile(pattern.replace("SAYS-DELETE", alternatives("says-delete")), re.IGNORECASE | re.DOTALL)
 
 
 def _problems(topic: Topic) -> list[str]:

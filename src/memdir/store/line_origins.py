@@ -54,11 +54,9 @@ class Gone:
         self._taken_back: set[tuple[str, str, str]] = set()  # a path, its content, and what a change had made of it
         self._history = history
         self._head = ""
-        self._last = 0.0  # moment of a change
 
-    def refresh(self, now: float) -> None:
-        """Take in what the history has gained since the last time. What a clock has put into the future was done, as
-        far as anybody knows, right after the change before it."""
+    def refresh(self) -> None:
+        """Take in what the history has gained since the last time."""
         if not self._history.is_readable:
             return
         with suppress(HistoryError):  # what is damaged is told by those who must read it
@@ -70,9 +68,7 @@ class Gone:
             # What a history found when it began took nothing away, and nobody knows how old it was.
             changes = [one for one in self._history.log(since=self._head)[::-1] if not one.is_beginning]
             for commit, files in self._history.with_texts(changes, is_memory_path):
-                moment = commit.moment if commit.time <= now else self._last
-                self._last = max(self._last, moment)
-                self._take(commit, files, moment)
+                self._take(commit, files)
             self._head = head
 
     @property
@@ -85,24 +81,24 @@ class Gone:
         names = ("" if data is None else object_id("blob", data) for data in (before, after))
         return (path, *names) in self._taken_back
 
-    def _take(self, commit: Commit, files: Sequence[tuple[FileChange, bytes, bytes]], moment: float) -> None:
-        self._note_purge(commit, moment)
+    def _take(self, commit: Commit, files: Sequence[tuple[FileChange, bytes, bytes]]) -> None:
+        self._note_purge(commit)
         lines = [(_lines(before), _lines(after)) for _, before, after in files]
         left = _sentences(line for before, after in lines for line in before if line not in after)
         came = _sentences(line for before, after in lines for line in after if line not in before)
-        gone = Left(moment, commit.source in LEARNING)
+        gone = Left(commit.moment, commit.source in LEARNING)
         self.left.update(dict.fromkeys((text for text in left if text not in came), gone))
         for file, _, _ in files if commit.source in GOING_BACK else ():
             self._taken_back.discard((file.path, file.before, file.after))
             self._taken_back.add((file.path, file.after, file.before))
         for text in (text for text in came if text not in left):
-            self.came[text] = moment
+            self.came[text] = commit.moment
             self.left.pop(text, None)
 
-    def _note_purge(self, commit: Commit, moment: float) -> None:
+    def _note_purge(self, commit: Commit) -> None:
         kind, _, name = commit.trailers.get(PURGED, "").partition(" ")
         if kind == "session":
-            self._purges[commit.id] = name, moment
+            self._purges[commit.id] = name, commit.moment
         self._purges.pop(commit.trailers.get("Undoes", ""), None)
 
 

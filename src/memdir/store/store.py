@@ -291,7 +291,7 @@ class MemoryStore:
         self._gone = self._gone or Gone(self.history)
         with suppress(LockBusy):  # whoever holds it long is told of elsewhere
             self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
-        self._gone.refresh(self._writer.clock())
+        self._gone.refresh()
         return self._gone
 
     def is_waiting(self) -> bool:

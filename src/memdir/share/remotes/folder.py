@@ -35,10 +35,8 @@ MEMBERS, TEXTS = "members", "texts"
 COPIED = "Wait until it is copied; where it stays as it is, delete it, and what lies here is given again"
 MAX_LIST_BYTES = 16 << 20  # of what one member has written: a few hundred bytes a memory
 MAX_KEPT_BYTES = 64 << 20
-MAX_MEMBERS = 1_000
-MAX_AT_ODDS = (
-    50  # writes of one memory that had not seen each other, and times that one without its text is passed over
-)
+MAX_MEMBERS, MAX_LISTS = 1_000, 20  # and of one of them; what is more is told: nobody's is passed over
+MAX_AT_ODDS = 50  # writes of one memory that had not seen each other, and layers of those without their texts
 ABANDONED_SECONDS = 86_400.0  # no write takes a day
 _IS_ID = re.compile(r"[0-9a-f]{8,64}").fullmatch  # what a member may be called there
 _IS_LIST = re.compile(r"([0-9a-f]{8,64})(?:\.([0-9a-f]{64}))?\.json").fullmatch  # an older memdir names no digest
@@ -105,7 +103,7 @@ class FolderRemote(Remote):
         refused: dict[str, Reason] = dict.fromkeys(waits, "missing")
         refused |= {key: why for key in changed if (why := heads[key].unread)}
         texts = {key: text for key in changed if (text := heads[key].text) is not None}
-        for key, one in ((key, one) for key, head in heads.items() for one in head.away if one.is_new):
+        for key, one in ((key, one) for key, head in heads.items() for one in reversed(head.away) if one.is_new):
             before = {key: one.before} if one.before else {}
             lists[one.member] = {**{name: own for name, own in lists[one.member].items() if name != key}, **before}
             self._counted = {name for name in self._counted if not name.startswith(one.member)}
@@ -258,8 +256,8 @@ class FolderRemote(Remote):
         found: dict[str, set[str]] = {}
         for match in (match for name in self._names(MEMBERS) if (match := _IS_LIST(name))):
             found.setdefault(match[1], set()).add(match[0])
-        if sum(map(len, found.values())) + (self._member not in found) > MAX_MEMBERS:  # nobody's is passed over
-            told = f"{self.folder}/{MEMBERS} has no place for more than {MAX_MEMBERS:,} lists"
+        if len({*found, self._member}) > MAX_MEMBERS or any(len(one) > MAX_LISTS for one in found.values()):
+            told = f"{self.folder}/{MEMBERS} holds lists of more than {MAX_MEMBERS:,} members, or too many of one"
             raise RemoteError(told, kind="broken", remedy="Delete those there that nobody writes any more")
         return found
 
@@ -309,8 +307,9 @@ class FolderRemote(Remote):
                 self._put(TEXTS, digest_of(text), text)
         self._put(MEMBERS, name, data)
         with suppress(OSError, PathEscape), held_folder(self.folder, MEMBERS) as held:
-            for old in self._members().get(self._member, set()) - {name}:
-                os.unlink(os.path.join(held, old))
+            for old in (one for one in self._names(MEMBERS) if (match := _IS_LIST(one)) and match[1] == self._member):
+                if old != name:
+                    os.unlink(os.path.join(held, old))
 
     def create(self) -> None:
         """Make an empty folder the team's; one that is the team's already stays as it is."""
@@ -369,9 +368,10 @@ def _later(kept: Mapping[str, Write], now: Mapping[str, Write]) -> dict[str, Wri
 def _newest(writes: list[Write]) -> list[Write]:
     """The writes that no other has seen; where they are beyond all measure, only the first of them."""
     found: list[Write] = []
-    for one in writes:
-        if len(found) <= MAX_AT_ODDS and not any(other.has_seen(one) and not one.has_seen(other) for other in found):
-            found = [other for other in found if other.has_seen(one) or not one.has_seen(other)] + [one]
+    for one in (*writes, *writes):  # again: once somebody has seen the others there may be a place
+        if not any(one is other or (other.has_seen(one) and not one.has_seen(other)) for other in found):
+            found = [other for other in found if other.has_seen(one) or not one.has_seen(other)]
+            found += [one] if len(found) <= MAX_AT_ODDS else []
     return found
 
 
