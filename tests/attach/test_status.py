@@ -489,6 +489,18 @@ def test_who_is_attached_for_all_projects_or_trusts_by_place_is_not_attached_her
     assert snapshot(project) == there
 
 
+def test_who_has_the_plugin_is_not_attached_here_and_who_gets_it_later_is_told(
+    run: Run, told: Told, user_home: Path, project: Path
+) -> None:
+    there = snapshot(project)
+    run("attach", "gemini", "--here", "--yes")
+    program(user_home / ".gemini/extensions/memdir", "gemini-extension.json", "{}")
+    assert "comes twice" in str(status_of(told, "gemini")["problems"])
+    run("detach", "gemini", "--yes")
+    assert "Gemini CLI has the plugin" in run("attach", "gemini", "--here", "--yes", code=1).stderr
+    assert snapshot(project) == there
+
+
 def test_a_diff_is_headed_by_its_agent_and_who_is_left_out_is_named(
     run: Run, user_home: Path, memdir_command: str, project: Path
 ) -> None:

@@ -19,6 +19,7 @@ from memdir.errors import UsageError
 from memdir.settings_file import put_setting
 from memdir.share.team import Address
 from memdir.store.history import Origin
+from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.shared import author_of, fault_of_member
 from memdir.team.joining import Others, change_teams, keep_token, meet
 from tests.conftest import Ran
@@ -151,6 +152,46 @@ def test_what_is_of_a_team_whose_name_was_lost_goes_to_no_other(
     note.write_bytes(b"") if is_torn else note.unlink()
     ran = memdir("join", blue.where)
     assert "2 memories of a team whose name was lost" in ran.err and "brings them back" not in ran.err
+    assert not holds(blue, "Layoffs") and not holds(blue, "Ulysses")
+
+
+@pytest.mark.parametrize(("kind", "is_refused_first"), [("git", False), ("git", True), ("folder", True)])
+def test_what_is_of_no_team_yet_goes_to_the_first_that_is_joined(
+    memdir: Memdir, tmp_path: Path, project: Path, git: Callable[..., str], kind: str, is_refused_first: bool
+) -> None:
+    """E7: a repository that was looked at is none that was joined."""
+    blue, docs = PLACES[kind](tmp_path / "blue"), tmp_path / "docs"
+    bea = member(blue, "bea", tmp_path, time.time)
+    bea.put("deal.md", memory_text("deal", "Blue buys Initech in May."))
+    bea.sync()
+    put_setting(open_memory(project).layout.local_settings, "team.enabled", True)
+    open_memory(project).add("The gate opens at nine", name="gate", scope="team")
+    if is_refused_first:
+        docs.mkdir()
+        git("init", "-q", cwd=docs)
+        git("commit", "-q", "--allow-empty", "-m", "docs", cwd=docs)
+        assert "other things" in memdir("join", str(docs), "--kind", "git").err
+    ran = memdir("join", blue.where)
+    assert ran.code == 0 and "set aside" not in ran.err
+    assert holds(blue, "opens at nine")
+
+
+def test_a_join_that_stopped_half_way_gives_a_lost_team_s_memories_to_nobody(
+    memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path
+) -> None:
+    """E5: also who does as told, and joins again."""
+    red, blue = red_and_blue
+    in_red(memdir, red, tmp_path)
+    assert memdir("leave").code == 0
+    place = open_memory(project).place
+    Path(place.known_of_team).unlink()
+    giant = Path(place.team().root) / "giant.md"
+    giant.write_bytes(b"x" * (MAX_MEMORY_BYTES + 1))
+    assert "giant.md is another team's" in memdir("join", blue.where).err
+    assert "another team" in memdir("sync").err
+    giant.rename(tmp_path / "giant.md")
+    ran = memdir("join", blue.where)
+    assert ran.code == 0 and "2 memories of a team whose name was lost" in ran.err
     assert not holds(blue, "Layoffs") and not holds(blue, "Ulysses")
 
 

@@ -240,8 +240,9 @@ def _in_repository(agents: Sequence[Agent], context: Any) -> list[Agent]:
     for agent in agents:
         if agent.name == "codex":
             context.note("Codex keeps what it trusts of a repository in your own settings: `memdir attach codex`")
-        elif look_at(agent, is_installed=True).is_attached:
-            context.note(f"{agent.title} is attached in your own settings, for all projects")
+        elif (one := look_at(agent, is_installed=True)).is_attached or one.has_plugin:
+            how = "is attached in your own settings" if one.is_attached else "has the plugin"
+            context.note(f"{agent.title} {how}, for all projects")
         else:
             found.append(agent.in_project(context.memory.layout.work_tree))
     if not found:

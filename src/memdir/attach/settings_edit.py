@@ -124,7 +124,6 @@ def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None 
     """What a change makes of the files of each agent, and which of them had something of ours, where `bare` cuts it."""
     plan, owners = EditPlan(is_detaching=bare is None), dict[str, str]()
     for agent in agents:
-        files: dict[str, str | None] = {}
         try:
             for path in _files_of(agent):
                 owner = owners.setdefault(os.path.realpath(path), agent.title)
@@ -132,9 +131,8 @@ def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None 
                     told = f"{path} is a link to the settings of {owner}, which are written differently"
                     raise BadMemoryFile(told, remedy=f"Give {agent.title} a file of its own, then try again")
             before = {path: read_settings_text(path, is_needed=bool(bare)) for path in _files_of(agent)}
-            files.update(before)
+            files, without = dict(before), dict(before)
             change(agent, files)
-            without = dict(before)
             if bare:
                 bare(agent, without)
         except BadMemoryFile as error:

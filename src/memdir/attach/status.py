@@ -114,7 +114,7 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
             elif one.is_attached:
                 one.problems.append(f"it is attached in {at.home} too: `memdir detach {agent.name}` and attach it once")
             else:
-                one = look_at(replace(at, is_here=True), is_installed=one.is_installed)
+                one = look_at(replace(at, is_here=True), is_installed=one.is_installed, has_plugin=one.has_plugin)
                 one.notes.append(f"it is attached in this repository alone, in {at.home}")
         one.fired = f"{iso_time(own or anywhere)} {'here' if own else 'in another project'}" if anywhere else ""
         found.append(one)
@@ -219,13 +219,13 @@ def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: floa
             return
 
 
-def look_at(agent: Agent, *, is_installed: bool) -> Attachment:
+def look_at(agent: Agent, *, is_installed: bool, has_plugin: bool = False) -> Attachment:
     """What stands in an agent's settings, read and not believed."""
     found = Attachment(agent.name, agent.title, is_installed, agent.is_here)
     try:
         commands = _look_at_hooks(agent, found) if agent.hooks_file else _look_at_plugin(agent, found)
         _look_at_server(agent, found)
-        found.has_plugin = _has_plugin(agent)
+        found.has_plugin = has_plugin or _has_plugin(agent)
     except BadMemoryFile as error:
         found.problems.append(str(error))
         return found

@@ -21,13 +21,14 @@ from memdir.prompts.door import shown_line
 from memdir.settings import settings_files
 from memdir.settings_file import put_setting
 from memdir.share.judge import NotShared
+from memdir.share.known import KnownTeam
 from memdir.share.merge import CONFLICT_FIELD, conflict_of
 from memdir.share.sync import SyncReport
 from memdir.share.team import KINDS, TOKEN, Address
 from memdir.store.history import Origin
 from memdir.store.memories import find_key
 from memdir.store.scan import age_words, iso_time
-from memdir.store.shared import Failure, proposals_told
+from memdir.store.shared import Failure, proposals_told, remote_of_note
 from memdir.store.store import MemoryStore
 from memdir.team.joining import (
     FORGOTTEN,
@@ -62,8 +63,6 @@ REASONS = {
     "purged": "what lies here was purged for the team",
     "broken": "the remote cannot be used",
 }
-
-
 REMEDIES = {
     "cap": "Forget what is outdated, or ask the hub's admin for more room",
     "rate": "It is sent with a later sync",
@@ -137,6 +136,8 @@ class Join:
         before = Others.than(joined.address, memory)
         is_along = _comes_along(before, joined, options, context)
         keep_token(memory.layout, joined)
+        if before and not remote_of_note(memory.place):  # whose they are, also where this stops half way
+            KnownTeam(memory.place, before.remote).save()
         path = settings_files(context.environment, memory.layout)["local"]
         put_setting(path, "team.remote", str(joined.address))
         put_setting(path, "team.enabled", True)

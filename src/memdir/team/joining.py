@@ -203,7 +203,7 @@ class Others:
     @staticmethod
     def than(address: Address, memory: MemDir) -> Others | None:
         place = memory.place
-        was_synced = any(os.path.lexists(getattr(place, name)) for name in _NOTES)
+        was_synced = any(map(os.path.lexists, (place.known_of_team, place.texts_of_team)))  # a join fetches objects
         remote = remote_of_note(place) or memory.settings.team_remote or (FORGOTTEN if was_synced else "")
         if not remote or is_same(remote, address):
             return None
@@ -255,8 +255,7 @@ def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
                 f"{key} is another team's and cannot be set aside: {error.strerror or error}",
                 remedy="Move it out of team/ by hand, and join again",
             ) from error
-        path = os.path.join(folder, key)
-        keep_bytes(path, data, mtime_ns=status.st_mtime_ns)
+        keep_bytes(os.path.join(folder, key), data, mtime_ns=status.st_mtime_ns)
 
 
 def _bring_back(memory: MemDir, aside: str) -> None:
