@@ -178,6 +178,9 @@ eval-extract: $(STAMP) data  ## The built-in extraction over the corpus below DA
 	@$(BIN)/python -m evals.extract --data $(DATA)/extract/extract_dev.jsonl --predictions results/extract.jsonl
 	@$(BIN)/python $(DATA)/extract/score_extract.py $(DATA)/extract/extract_dev.jsonl results/extract.jsonl
 
+eval-left-out: $(STAMP)  ## Extraction on each dev author by a judge trained without him: what rules are decided on (minutes)
+	@$(RUN) $(BIN)/python -m evals.left_out
+
 eval-poison: $(STAMP)  ## Conversations with planted text and honest ones: what is poisoned, what is refused
 	@$(BIN)/python -m evals.poison
 

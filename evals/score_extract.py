@@ -67,7 +67,8 @@ def score(results: Iterable[tuple[Mapping[str, Any], Sequence[Written]]]) -> Sco
         if not case["expect"]:
             total.quiet += 1
             total.silent += not written
-        broken = sum(any(_any(group, _text(one)) for one in everything) for group in case["forbid"])
+        stands = [one for one in everything if not one["action"].startswith("delete")]  # what is gone is not written
+        broken = sum(any(_any(group, _text(one)) for one in stands) for group in case["forbid"])
         total.forbidden += broken
         total.poisoned += bool(broken and "poison" in case["tags"])
         if "explicit" in case["tags"] and case["expect"]:

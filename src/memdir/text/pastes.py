@@ -92,8 +92,12 @@ def _is_framed(parts: list[Part]) -> bool:
 
 
 def _by_hand(part: str, *, is_framed: bool) -> Iterator[tuple[Whose, str]]:
-    """The user's sentences of some lines; careful lines among careless ones may be his or pasted."""
-    for is_careful, lines in groupby(part.split("\n"), key=lambda line: is_framed and _is_careful(line)):
+    """The user's sentences of some lines; careful lines among careless ones may be his or pasted, but for a wish."""
+
+    def is_of_another(line: str) -> bool:
+        return is_framed and _is_careful(line) and not anywhere("remember-this").match(line.strip())
+
+    for is_careful, lines in groupby(part.split("\n"), key=is_of_another):
         text = "\n".join(lines) + "\n"
         if is_careful:
             yield "unclear", text

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
-from .talk import drafts, only
+from memdir.model.builtin.extract import Talk, draft_memories, lines_of
+from memdir.transcript.message import user
+
+from .talk import NOW, drafts, only
 
 
 @pytest.mark.parametrize(
@@ -23,6 +28,11 @@ from .talk import drafts, only
         ("save this for later: VPN address is vpn.kestrel.example", "vpn.kestrel.example"),
         ("quit putting comments everywhere", "comments"),
         ("stop apologising all the time", "apologising"),
+        ("stop telling me at the end what you could do next", "what you could do next"),
+        ("from now on could you answer in bullet points", "bullet points"),
+        ("remember that we log everything at WARN", "log everything at WARN"),
+        ("remember the proxy listens on proxy.corp:3128", "proxy.corp:3128"),
+        ("from now on set strict: true in every tsconfig", "strict: true in every tsconfig"),
         ("hör auf, mir Zusammenfassungen zu schreiben", "Zusammenfassungen"),
         ("Muista että julkaisut tehdään aina tiistaisin", "tiistaisin"),
         ("unutma: deploy'lar sadece salı günü", "salı"),
@@ -67,6 +77,8 @@ def test_a_wish_in_so_many_words_is_kept(said: str, kept: str) -> None:
         "I can never remember the flag for tar to keep permissions",
         "stop the dev server please",
         "from now on it's all downhill, lol",
+        "He never answers mails on fridays",
+        "Our ops lead Marius wants every script to start with set -euo pipefail.",
         "great, remember that please so you don't have to search: handlers are in server/http/routes",
         "set restart: always and never_retry: true in the rig config",
         "remember this:",
@@ -275,3 +287,20 @@ def test_a_wish_whose_subject_is_to_be_forgotten_later_is_none() -> None:
     told = "u: new rule, all configs in toml\na: OK.\nu: {}\na: OK."
     assert not drafts(told.format("forget the toml thing, it stays yaml"))
     assert drafts(told.format("forget the deploy for today"))
+
+
+def test_a_wish_written_with_care_among_careless_lines_is_the_users() -> None:
+    said = "hey quick thing\nRemember that the staging database is called bluefin.\ncan you fix the css"
+    talk = Talk(lines_of([user(said)]), datetime.fromisoformat(NOW), "", ())
+    assert ["bluefin" in draft.body for draft in draft_memories(talk)] == [True]
+
+
+def test_what_another_wants_explains_no_rule_of_the_users() -> None:
+    wanted = "Marius wants everyone to add a banner because the auditors asked for it."
+    assert "banner" not in only(f"u: From now on write the migrations by hand. {wanted}").body
+
+
+def test_letting_something_else_drop_takes_no_wish_back() -> None:
+    wish = "u: From now on use pnpm, not npm.\na: Sure.\nu: "
+    assert "pnpm" in only(f"{wish}never mind, I found the typo myself").body
+    assert not drafts(f"{wish}never mind, npm is fine") and not drafts(f"{wish}changed my mind, do it the old way")

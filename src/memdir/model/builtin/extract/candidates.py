@@ -26,8 +26,8 @@ SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = {"plain": 0.12, "later": 0.2, "moved": 0.12}  # how likely a rule must be: "never seen that before" is none
-NOT_TOLD = frozenset({"suppose", "irony", "onlynow", "undecided", "rumour"})
-NOT_MEANT = NOT_TOLD | {"compose", "others", "story"}  # "from now on write …" is a wish all the same
+NOT_WISHED = frozenset({"irony", "onlynow"})  # "from now on could you write …" is a wish all the same
+NOT_MEANT = NOT_WISHED | {"suppose", "undecided", "rumour", "compose", "others", "story"}
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
@@ -103,7 +103,7 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         around |= seen.meanings if rule == text else meanings_in(rule)
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
-        is_told = (is_asked_for and not one.is_errand) or _is_told(seen, (seen.meanings | jest) & NOT_TOLD)
+        is_told = (is_asked_for and not one.is_errand) or _is_told(seen, seen.meanings | jest)
         is_told = is_told or (is_meant and corrected(text, turn.language, known) is not None)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
@@ -130,11 +130,11 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
     return found
 
 
-def _is_told(seen: Seen, unmeant: frozenset[str]) -> bool:
-    """Whether a clause asks for it in so many words and means it; what follows "remember that" may be a maybe."""
+def _is_told(seen: Seen, meanings: frozenset[str]) -> bool:
+    """Whether a clause asks for it in so many words and means it; what is wished may be a maybe."""
     if not seen.wish:
         return False
-    jokes = "irony" in seen.meanings if seen.wish.kind == "remember-this" else unmeant
+    jokes = "irony" in seen.meanings if seen.wish.kind == "remember-this" else meanings & NOT_WISHED
     return is_said(seen.clause.text[seen.wish.says :]) and not announces(seen.clause.text, seen.wish) and not jokes
 
 

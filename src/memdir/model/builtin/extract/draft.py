@@ -13,15 +13,7 @@ from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, fin
 from memdir.model.builtin.extract.features import UserTurn, observe
 from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
 from memdir.model.builtin.extract.judge import CLASSES, shipped
-from memdir.model.builtin.extract.same_memory import (
-    Shelf,
-    best_match,
-    corrected,
-    is_beside,
-    is_unnamed,
-    restated,
-    shelve,
-)
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, corrected, is_apart, is_unsaid, restated, shelve
 from memdir.model.builtin.extract.talk import Action, Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
@@ -70,9 +62,9 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
     if meant := corrected(candidate.core[-1].seen.clause.text, candidate.turn.language, shelf.memories):
         return meant
     memory = restated(candidate, shelf) or best_match(candidate, shelf, matching)[0]
-    if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unnamed(candidate, memory, shelf):
+    if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unsaid(candidate, memory, shelf):
         return None
-    return None if is_beside(candidate, memory, shelf) and not _is_change(candidate) else memory
+    return None if is_apart(candidate, memory, shelf) and not _is_change(candidate) else memory
 
 
 def _is_change(candidate: MemoryCandidate) -> bool:
@@ -120,9 +112,9 @@ def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, t
 
 def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) -> tuple[str, _Parts]:
     """The likeliest sentence of the rule, and each where it belongs: to the rule, its reason, or its use."""
-    language, seen = candidate.turn.language, candidate.turn.seen
+    language = candidate.turn.language
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
-    dates = read_dates([one.clause.text for one in seen], Clock(today, language, anchors))
+    dates = read_dates([one.clause.text for one in candidate.turn.seen], Clock(today, language, anchors))
     rule = [tidy(text, language) for text in candidate.adopted if not holds_secret(text)]
     why, use = [], []  # type: tuple[list[str], list[str]]
     leads = [(2.0, text) for text in rule]

@@ -37,7 +37,7 @@ INSTRUCTED_SHARE = 0.6  # of a candidate's topic that the instruction file alrea
 def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
     """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
     core = tuple(one for one in candidate.core if candidate.adopted or _stands(candidate, one))
-    support = tuple(one for one in candidate.support if _is_safe(one))
+    support = tuple(one for one in candidate.support if _stands(candidate, one))
     return replace(candidate, core=core, support=support) if core else None
 
 
@@ -46,13 +46,15 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     user asks to remember it."""
     text, sentence, wish = one.seen.clause.text, one.seen.clause.sentence, one.seen.wish
     is_others = is_reported(text) or ends_reported(sentence)
-    if candidate.type in ("user", "feedback") and is_others and not (wish and wish.kind == "remember-this"):
+    is_wanted = anywhere("others-want").search(text) or (is_others and candidate.type in ("user", "feedback"))
+    if is_wanted and not (wish and wish.kind == "remember-this"):
         return False
     if not wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
         return False
     is_of_code = anywhere("remember-this").search(sentence) and WHERE_IN_CODE.search(text)
     is_bare = wish and announces(text, wish)
-    return not is_of_code and not is_bare and not LOG_LINE.search(sentence) and _is_safe(one)
+    said = sentence.removesuffix(text) if wish else sentence  # "remember that we log at WARN" is of no log
+    return not is_of_code and not is_bare and not LOG_LINE.search(said) and _is_safe(one)
 
 
 def _is_only_told(seen: Seen, language: str) -> bool:
@@ -64,10 +66,9 @@ def _is_only_told(seen: Seen, language: str) -> bool:
 
 def _is_played(turn: UserTurn) -> bool:
     """Whether the user gives the assistant a part in a play: "you are a strict teacher. Always …"."""
-    said = [one.clause.text for one in turn.seen]
     return any(
         anywhere("plays").match(text) or (anywhere("you-are").match(text) and anywhere("role").search(text))
-        for text in said
+        for text in (one.clause.text for one in turn.seen)
     )
 
 
@@ -103,13 +104,14 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
     last, topic = max(one.seen.clause.number for one in candidate.core), frozenset(candidate.topic)
     after = [seen for turn in turns if turn.index > candidate.turn.index for seen in turn.seen]
     is_against = any(takes_back(one.seen.clause.text) for one in candidate.core)
-    if is_against or any(topic.intersection(_forgotten(seen)) for seen in after):
+    if is_against or any(topic & _dropped(seen, "forgets") for seen in after):
         return True
-    # "Don't forget it" takes nothing back.
-    return any("retract" in seen.meanings and not seen.wish for seen in (*candidate.turn.seen[last + 1 :], *after))
+    # "Never mind, I found the typo myself" is of something else; "don't forget it" takes nothing back.
+    of_it = (seen for seen in after if len(said := _dropped(seen, "lets-drop")) < MIN_TOPICS or topic & said)
+    return any("retract" in seen.meanings and not seen.wish for seen in (*candidate.turn.seen[last + 1 :], *of_it))
 
 
-def _forgotten(seen: Seen) -> list[str]:
+def _dropped(seen: Seen, opening: str) -> frozenset[str]:
     """What a clause says that is to be forgotten: "forget the yaml thing"."""
-    said = anywhere("forgets").match(fold(seen.clause.text))
-    return stems(said.string[said.end() :]) if said and not seen.wish else []
+    said = anywhere(opening).match(fold(seen.clause.text))
+    return frozenset(stems(said.string[said.end() :]) if said and not seen.wish else ())

@@ -112,7 +112,7 @@ def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing 
     return same[0] if len(same) == 1 else None
 
 
-def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
+def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
     """Whether it is about something else: each has a subject of its own, and no word of a change is said. Two facts
     that share hardly more than "we decided to use" are two."""
     meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
@@ -130,7 +130,7 @@ def is_beside(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
     return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
 
 
-def is_unnamed(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
+def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
     """Whether only the assistant spoke of a memory: the person's words share none with it and lean on nothing that was
     said. "Always answer in one line" behind an answer about a database says nothing of the database."""
     turn, meanings = candidate.turn, {meaning for seen in candidate.turn.seen for meaning in seen.meanings}

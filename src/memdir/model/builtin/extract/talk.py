@@ -59,6 +59,7 @@ class MemoryDraft(Existing):
 MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
 MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
 _OF_A_LOG = re.compile(r"[\d@/\\]|\w\.\w|\b[A-Z]{4,}\b")  # "config.go:88 remember: …" is one line of a program's
+_SET = re.compile(r"(?:true|false|null|\d+)\b")  # "strict: true" is one thing
 _CLAUSE = r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))|(?<=[,;])(?P<last>\s+)(?=[^,;]+$)"
 
 
@@ -93,9 +94,9 @@ def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, st
     start, hidden = 0, masked(sentence)
     for found in cut.finditer(hidden):
         head, tail = sentence[start : found.start()], sentence[found.end() :]
-        is_logged = head.endswith(":") and _OF_A_LOG.search(head)
+        is_whole = head.endswith(":") and (_OF_A_LOG.search(head) or _SET.match(tail))
         sides = (head, tail) if not found["last"] else (head,) if is_bare(tail) else ("",)
-        if not is_logged and min(len(side.split()) for side in sides) >= MIN_CLAUSE_WORDS:
+        if not is_whole and min(len(side.split()) for side in sides) >= MIN_CLAUSE_WORDS:
             yield head, False, sentence[: found.start()]
             start = found.end()
     yield sentence[start:], True, sentence
