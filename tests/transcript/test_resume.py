@@ -98,6 +98,21 @@ def test_a_lost_record_costs_no_other_and_leaves_calls_and_results_in_pairs(
     assert Conversation.resume(write_transcript()).messages[1:] == again.messages[1:]
 
 
+def test_results_in_messages_of_their_own_are_all_kept(talk: Conversation, write_transcript: Opener) -> None:
+    """J3: so hosts of the OpenAI SDK tell them. What stands is no lost one, whatever else was."""
+    talk.add(user("list it"))
+    reply = talk.add(
+        Message("assistant", (ToolUse("a", "Bash", {}), ToolUse("b", "Bash", {}), ToolUse("c", "Bash", {})))
+    )
+    results = [talk.add(Message("user", (ToolResult(use, use * 3),))) for use in "ab"]
+    end = talk.add(Message("assistant", (Text("There is a and b."),)))
+    talk.compact(user("summary"), (reply, *results, end), {"trigger": "manual"})
+    again = Conversation.resume(write_transcript()).messages
+    told = {result.tool_use_id: result.content for message in again for result in message.tool_results}
+    assert (told["a"], told["b"]) == ("aaa", "bbb") and "Nothing is known" in told["c"]
+    assert [message for message in again[1:] if message.id] == [reply, *results, end]
+
+
 def test_a_branch_is_left_on_disk_and_out_of_the_context(path: Path, talk: Conversation) -> None:
     first = turn(talk, "one", call="c1")
     turn(talk, "two")

@@ -144,21 +144,21 @@ def _kept(tree: Tree, boundary: Record) -> list[Node] | None:
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages as providers take them, whatever was lost: a call of which nothing is known stands before results
-    whose own is gone, and calls are answered. What is made up here has no id."""
-    called, asked = {use.id for message in messages for use in message.tool_uses}, set[str]()
+    """The messages as providers take them, whatever was lost: an unknown call stands before results whose own is gone,
+    and calls are answered. What is made up has no id. Some hosts put each result into a message of its own."""
+    called = {use.id for message in messages for use in message.tool_uses}
+    answered = {result.tool_use_id for message in messages for result in message.tool_results}
+    awaited, lacking = set[str](), list[str]()
     for message in messages:
-        kept, results = message.content, {result.tool_use_id: result for result in message.tool_results}
-        if results and not asked and not called & results.keys():
-            asked = set(results)
-            yield Message("assistant", tuple(ToolUse(use, "unknown", {}) for use in results))
-        if results.keys() != asked:
-            answers = [results.get(use) or ToolResult(use, INTERRUPTED, is_error=True) for use in sorted(asked)]
-            if results:
-                kept = (*answers, *(block for block in message.content if not isinstance(block, ToolResult)))
-            else:
-                yield Message("user", tuple(answers))
-        asked = {use.id for use in message.tool_uses}
+        kept, lost = message.content, [one for one in message.tool_results if one.tool_use_id not in called]
+        if lacking:
+            yield Message("user", tuple(ToolResult(use, INTERRUPTED, is_error=True) for use in lacking))
+        if lost and awaited:
+            kept = tuple(block for block in kept if block not in lost)
+        elif lost:
+            yield Message("assistant", tuple(ToolUse(one.tool_use_id, "unknown", {}) for one in lost))
+        uses, given = {use.id for use in message.tool_uses}, {one.tool_use_id for one in message.tool_results}
+        lacking, awaited = sorted(uses - answered), ((awaited | uses) & answered) - given
         if kept:
             yield replace(message, content=kept)
 
