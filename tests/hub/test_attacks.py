@@ -725,7 +725,7 @@ def test_a_right_beginning_of_a_token_takes_no_longer_than_a_wrong_one(hub: HubS
 def test_who_guesses_tokens_has_to_wait_and_nobody_else_has_to(hub: HubServer, victim: Client) -> None:
     guesser = Client(hub.port)
     statuses = [guesser.ask("GET", "/v1/me", Authorization=f"Bearer mdh_{n}").status for n in range(60)]
-    assert 429 in statuses, "one guess a second comes back, so the last of them may be heard again where the machine is slow"
+    assert 429 in statuses, "a guess a second comes back: on a slow machine the last one may be heard"
     assert victim.ask("GET", "/v1/me").status == 200, "though they come from one address"
 
 
