@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,32 @@ def test_what_a_session_that_was_never_closed_heard_is_learned_at_the_next_start
     assert asyncio.run(later()) == len(FACTS)
     assert asyncio.run(later()) == len(FACTS), "once is enough"
     assert not Path(open_memory(project).layout.unlearned("monday")).exists()
+
+
+@pytest.mark.parametrize("next_id", ["monday", "tuesday"])
+def test_what_is_learned_days_later_counts_from_the_day_on_which_it_was_said(project: Path, next_id: str) -> None:
+    """T3, X10: the process ended before it was learned from, and the host wrote down no times."""
+    now = 1_790_000_000.0
+
+    async def said() -> None:
+        memory = open_memory(project, model=BuiltinModel(), flags=OFF, clock=lambda: now)
+        fact = "We freeze all merges tomorrow, because the mobile team cuts a release branch."
+        memory.session("monday").turn_ended(*ours(fact))
+
+    async def later() -> str:
+        model = ScriptedModel([says("Nothing.")])
+        memory = open_memory(project, model=model, flags=OFF, clock=lambda: now + 3 * 86_400)
+        async with memory.session(next_id) as session:
+            assert session._catching_up is not None
+            await session._catching_up
+        await memory.close()
+        return model.requests[0].messages[-1].text
+
+    asyncio.run(said())
+    gc.collect()
+    day, job = datetime.fromtimestamp(now).astimezone(), asyncio.run(later())
+    assert f'- {day:%A, %Y-%m-%d %H:%M}: "We freeze all merges tomorrow' in job
+    assert job.splitlines()[-1].startswith(f"Now it is {day:%A}, {day:%Y-%m-%d}")
 
 
 async def test_a_live_session_is_left_to_itself(project: Path) -> None:

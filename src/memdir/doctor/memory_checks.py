@@ -40,7 +40,6 @@ CLAIM_SECONDS = 30.0  # for all memories together: a giant history ends the sear
 _ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
 _TARGET = re.compile(r"(?<=\]\()[^()\n]*")  # of a link
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
-_SHOWN = 5
 
 
 def remedy_for(store: MemoryStore, key: str) -> str:

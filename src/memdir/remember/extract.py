@@ -241,7 +241,8 @@ class Extraction:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
         turn = self._timed(turn)
         said = self.session.heard(turn.messages)
-        new = [message for message in messages_after(said, self.session.extract_cursor) if not message.is_off]
+        dated = [replace(message, timestamp=self._time_of(message)) for message in said]
+        new = [message for message in messages_after(dated, self.session.extract_cursor) if not message.is_off]
         roots = [store.root for store in self.plan.stores]
         if not new:
             return self._skip("nothing_new")
@@ -252,7 +253,6 @@ class Extraction:
             return self._skip("main_already_wrote")
         if not has_prose(new):
             return self._skip("no_prose")
-        dated = [replace(message, timestamp=self._time_of(message)) for message in said]
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         if self.plan.is_log:
@@ -304,18 +304,13 @@ class Extraction:
         return written
 
     async def _log(
-        self,
-        turn: FinishedTurn,
-        new: Sequence[Message],
-        dated: Sequence[Message],
-        saved: Sequence[str],
-        draft: LogDraft,
+        self, turn: FinishedTurn, new: Sequence[Message], dated: Sequence[Message], kept: Sequence[str], draft: LogDraft
     ) -> Extracted | Skipped | None:
         """The same, where what was learned goes into the log of the day (K4); None where it has to be done anew."""
         root, cwd, now = draft.store.root, self.plan.cwd, self.clock()
         tools = Toolbox(draft.tools(), ToolContext(cwd, DiskFiles()))
         gate = LogGate(root, cwd, why_no_bash())
-        report = await self._fork(turn, new, ForkTools(self.model, tools, gate), saved)
+        report = await self._fork(turn, new, ForkTools(self.model, tools, gate), kept)
         if report.run.ending == "aborted" or (not report.is_complete and not draft.lines):
             return self._failed(f"not_finished: {report.run.failure}", new)
 
@@ -396,13 +391,15 @@ class Extraction:
     ) -> ForkReport:
         said = [message.text for message in new if message.text and not message.is_meta][-MAX_NEAR:]
         folders = tuple(MemoryFolder.of(store, without=(TEAM_PREFIX,), near=said) for store in self.plan.stores)
-        now = minute_of(self.clock(), self.plan.zone)
+        now, today = (minute_of(moment, self.plan.zone) for moment in (turn.ended, self.clock()))
+        days = {minute_of(at, self.plan.zone).date() for one in new if (at := said_at(one)) is not None}
+        is_earlier = turn.is_past or bool(days - {today.date()})
         instructed = instructions_in(turn.request) or echoes_in(self.plan.instructions, new)
         log = os.path.join(folders[0].root, PATTERN) if self.plan.is_log else ""
         job = ExtractJob(len(new), folders, now, instructed, tuple(saved), log)
         name = "extract/log.md" if log else "extract/combined.md" if job.folder("team") else "extract/private.md"
         prompt = load_prompt(name, overrides=self.plan.overrides, has_index=folders[0].has_index)
-        told = _rendered(prompt, job, fork_tools.tools, _earlier(new, self.plan.zone) if turn.is_past else "")
+        told = _rendered(prompt, job, fork_tools.tools, _earlier(new, self.plan.zone) if is_earlier else "")
         asked = Job(told, MAX_TURNS, prompt.hash, job, spare_turns=SPARE_TURNS, is_writing=True)
         since, follow = (turn.reply,), self.progress.saw
         return await run_fork(turn.request, asked, fork_tools, since=since, abort=self._abort, on_progress=follow)
