@@ -164,6 +164,7 @@ class Layout:
     shown = _OfSession("shown.json")  # which memories it was shown (R1)
     attended = _OfSession(ATTENDED_NAME)  # what is noted of another agent's session
     switched = _OfSession("switched")  # when memory was switched off and on again in one of those
+    turn = _OfSession("turn")  # there while a turn of one of those is under way; says whether a sync waits for that
     session_memory = _OfSession("session-memory", "summary.md")  # its notes (N1)
     file_history = _OfSession("file-history")  # earlier contents of the files that it edited (J2)
 

@@ -18,6 +18,7 @@ from memdir.chat.host import ChatHost
 from memdir.cli.context import note_change
 from memdir.disk.lock import locked
 from memdir.errors import LockBusy
+from memdir.hooks.work_queue import WorkQueue
 from memdir.layout import Place
 from memdir.memdir import MemDir
 from memdir.model.model import Request, ScriptedModel, says
@@ -125,6 +126,37 @@ def test_hooks_pull_at_the_start_and_give_at_the_end(
         return "project_redis.md" in bob.files()
 
     wait_for(has_it)
+
+
+def test_with_hooks_nothing_is_taken_in_or_sent_while_a_turn_is_under_way(
+    make_agent: MakeAgent,  # noqa: F811 - the fixture
+    project: Path,
+    bob: Member,
+    memdir_command: str,
+) -> None:
+    """What the start of a session waited for in vain, and what a worker learned, comes when the turn has ended."""
+    memory = joined(project.resolve(), bob)
+    agent: Agent = make_agent("claude")
+    shared = Path(memory.place.team().root)
+
+    def behind(what: str) -> None:
+        words = [memdir_command, "hook", what, memory.layout.work_tree, agent.session]
+        subprocess.run(words, env=agent.environment, timeout=60, check=True)
+
+    agent.start()
+    agent.say("When do deploys go out?")
+    agent.prompt("And what do tests need?")
+    bob.put("late.md", memory_text("late", "It came late."))
+    bob.sync()
+    behind("--sync")
+    assert not (shared / "late.md").exists()
+    memory.add("Tests need Redis", name="redis", scope="team")
+    WorkQueue(memory.layout).add(agent.session)
+    behind("--work")
+    bob.sync()
+    assert "project_redis.md" not in bob.files()
+    agent.stop()
+    wait_for(lambda: (shared / "late.md").exists() and bool(bob.sync()) and "project_redis.md" in bob.files())
 
 
 def test_what_commands_change_for_the_team_goes_out_behind_them(

@@ -111,7 +111,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     if words[:1] in (["--work"], ["--sync"]):
         from memdir.hooks.worker import sync_team, work
 
-        return (work if words[0] == "--work" else sync_team)(words[1])
+        return work(words[1]) if words[0] == "--work" else sync_team(words[1], words[2])
     if words[:1] == ["--daemon"]:
         from memdir.hooks.daemon import serve
 
@@ -178,8 +178,22 @@ def _after(memory: MemDir, call: HookCall) -> None:
         is_new = os.path.exists(memory.place.index) and not (is_read and SessionStart(memory, call.host).is_kept)
         if _has_left(memory, call) or is_new:
             detach("hook", "--work", memory.layout.work_tree)
-    if call.event == "end" and memory.places.syncs:
-        detach("hook", "--sync", memory.layout.work_tree)
+    if memory.places.syncs and call.event == "prompt":
+        from memdir.disk.append import append_bytes
+
+        append_bytes(memory.layout.turn(call.session), b"")
+    if memory.places.syncs and call.event in ("stop", "end") and (_turn_ended(memory, call) or call.event == "end"):
+        detach("hook", "--sync", memory.layout.work_tree, call.session)
+
+
+def _turn_ended(memory: MemDir, call: HookCall) -> bool:
+    """No turn is under way, in which nothing is taken in or sent (E4); whether a sync waited for its end."""
+    try:
+        is_waited_for = os.path.getsize(turn := memory.layout.turn(call.session)) > 0
+        os.unlink(turn)
+    except OSError:  # none began
+        return False
+    return is_waited_for
 
 
 def _has_left(memory: MemDir, call: HookCall) -> bool:
@@ -266,7 +280,9 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     source = call.text("source")
     is_known = _attend(memory, call)
     if memory.places.syncs and source != "compact":  # before the first turn, not in one; the rest goes on behind (E4)
-        process, until = detach("hook", "--sync", memory.layout.work_tree), time.monotonic() + SYNC_SECONDS
+        _turn_ended(memory, call)  # one that was broken off
+        process = detach("hook", "--sync", memory.layout.work_tree, call.session)
+        until = time.monotonic() + SYNC_SECONDS
         while time.monotonic() < until and not os.waitpid(process, os.WNOHANG)[0]:
             time.sleep(0.02)
     if source in _EMPTIED:

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from memdir.disk.append import append_bytes
 from memdir.disk.lock import locked
 from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
@@ -81,7 +82,7 @@ async def _work(folder: str) -> None:
         async with _opened(folder, done[-1]) as (memory, _), asyncio.timeout(MAX_SECONDS):
             await memory.session(done[-1]).dream_if_due()
             if memory.places.syncs:
-                memory.team.sync_behind(pushes_only=True)  # what was learned; the next turn may have begun
+                sync_team(memory.layout.work_tree, done[-1], pushes_only=True)  # what was learned
 
 
 def _left(queue: WorkQueue, tried: dict[str, bool]) -> list[str]:
@@ -101,9 +102,18 @@ def _may_work(memory: MemDir) -> bool:
     return True
 
 
-def sync_team(folder: str) -> None:
-    """`memdir hook --sync FOLDER`: take in what teammates changed, and give them what was changed here."""
-    open_memory(folder, source="hook").team.sync_behind()
+def sync_team(folder: str, session: str, *, pushes_only: bool = False) -> None:
+    """`memdir hook --sync FOLDER SESSION`: take in what teammates changed, and give them what was changed here. In a
+    turn of this session it is left to the hook that is told of the end."""
+    memory = open_memory(folder, source="hook")
+    turn = memory.layout.turn(session)
+
+    def require_free() -> None:
+        if os.path.exists(turn):
+            append_bytes(turn, b"a sync waits\n")
+            raise LockBusy("a turn is under way", remedy="The sync comes again when it has ended")
+
+    memory.team.sync_behind(pushes_only, require_free)
 
 
 @asynccontextmanager
