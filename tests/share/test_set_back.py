@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
-import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memdir.share.known import KnownTeam
-from tests.hub.servers import HubServer, start_hub
+from tests.hub.conftest import DATABASES
+from tests.hub.servers import HubServer, Postgres, start_hub
+from tests.hub.test_serve import run_sql
 from tests.share.remotes import HubPlace, member, memory_text
 from tests.share.test_not_taken_in import edit
 from tests.share.test_sync import BODY, forget, in_step, shared
 
+_numbers = itertools.count()
+
 
 class Backed:
-    """A hub of its own, and a copy of it that can be put back."""
+    """A hub of its own on either database, and a copy of it that can be put back, as docs/how-to/hub.md says."""
 
-    def __init__(self, folder: Path) -> None:
-        self.file, self.copy, self.log = folder / "hub.sqlite3", folder / "copy.sqlite3", folder / "log"
-        self.hub: HubServer = start_hub(str(self.file), self.log)
+    def __init__(self, folder: Path, postgres: Postgres | None) -> None:
+        self.copy, self.log, self._postgres = folder / "copy", folder / "log", postgres
+        self.file, self._name = folder / "hub.sqlite3", f"back{next(_numbers)}"
+        if postgres:
+            run_sql(postgres, f"create database {self._name}")
+        self.hub: HubServer = start_hub(postgres.url_of(self._name) if postgres else str(self.file), self.log)
 
     def back_up(self) -> None:
-        self.hub.admin("backup", str(self.copy))
+        self.copy.unlink(missing_ok=True)
+        if self._postgres:
+            subprocess.run(["pg_dump", "-Fc", "-f", str(self.copy), self.hub.database], check=True)
+        else:
+            self.hub.admin("backup", str(self.copy))
 
     def set_back(self) -> None:
-        port = self.hub.port
+        port, database = self.hub.port, self.hub.database
         self.hub.stop()
-        for end in ("-wal", "-shm"):
-            Path(f"{self.file}{end}").unlink(missing_ok=True)
-        shutil.copy(self.copy, self.file)
-        self.hub = start_hub(str(self.file), self.log, port=port)
+        if self._postgres:
+            run_sql(self._postgres, f"drop database {self._name}")
+            run_sql(self._postgres, f"create database {self._name}")
+            subprocess.run(["pg_restore", "--exit-on-error", "-d", database, str(self.copy)], check=True)
+        else:
+            for end in ("-wal", "-shm"):
+                Path(f"{self.file}{end}").unlink(missing_ok=True)
+            shutil.copy(self.copy, self.file)
+        self.hub = start_hub(database, self.log, port=port)
         self.hub.admin("restored")
 
 
-@pytest.fixture
-def backed(tmp_path: Path) -> Iterator[Backed]:
-    backed = Backed(tmp_path)
+@pytest.fixture(params=DATABASES)
+def backed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backed]:
+    is_postgres = request.param == "postgres"
+    if is_postgres and shutil.which("pg_dump") is None:
+        pytest.skip("there is no pg_dump here")
+    backed = Backed(tmp_path, request.getfixturevalue("postgres") if is_postgres else None)
     yield backed
     backed.hub.stop()
 
@@ -84,7 +103,6 @@ def test_a_backup_that_is_brought_back_twice_splits_no_team(
     backed.set_back()
     if is_taken_after_a_restore:
         in_step(ann, bob, cleo)
-        backed.copy.unlink()
         backed.back_up()
         backed.set_back()
     in_step(ann, bob, cleo)
@@ -126,8 +144,7 @@ def test_what_a_hub_has_lost_is_given_again_and_not_deleted(backed: Backed, tmp_
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY), c=memory_text("c", BODY))
     forget(ann, "c.md")
     ann.sync()
-    with closing(sqlite3.connect(backed.file, isolation_level=None)) as database:
-        database.execute("delete from entries where key = 'a.md'")
+    backed.hub.rows("delete from entries where key = 'a.md'")
     known = KnownTeam.load(bob.store.place, bob.where)
     known.revision = ""  # as when a text had to be asked for again
     known.save()
