@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from memdir import MemDir, open_memory
 from memdir.agent import Origin
 from memdir.chat.host import ChatEvent
 from memdir.chat.terminal import KEPT_CALLS, TYPING_SECONDS, ChatTerminal
+from memdir.disk.lock import locked
 from memdir.dream.questions import Questions
 from memdir.errors import ModelError
 from memdir.model import ScriptedModel
@@ -435,6 +436,21 @@ async def test_what_was_sent_before_the_chat_had_begun_is_not_lost_when_one_leav
     async with host_of(open_memory(project, flags=QUIET), session_id=name) as host:
         said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]
         assert said[-1] == "My early words." and host.is_waiting
+
+
+async def test_who_leaves_before_the_chat_has_begun_is_in_one_conversation(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """J1: a second one would stand in its place, and nobody would be told how to go on with what was said."""
+    loop, held, late = asyncio.get_running_loop(), ExitStack(), 1.0
+    monkeypatch.setattr("memdir.chat.terminal.AFTER_PROMPT_SECONDS", late)  # it begins while one leaves
+    with drawn(project) as seen:
+        held.enter_context(locked(seen.chat.memory.place.lock))
+        loop.call_later(2 * late, held.close)  # until then nothing is remembered
+        seen.press("My early words.\r/remember We meet on Tuesdays\r\x04")
+        assert await asyncio.wait_for(seen.chat.run(), SECONDS) == 0
+        assert seen.said == ["My early words."]
+        await seen.shows("/retry there")
 
 
 def test_a_thread_that_hangs_holds_nobody_who_leaves(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

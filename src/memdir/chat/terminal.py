@@ -115,9 +115,8 @@ class ChatTerminal:
         self._tasks: set[asyncio.Task[None]] = set()
         self._doing: asyncio.Task[None] | None = None  # the turn or command whose turn it is
         self._is_ready = self._is_leaving = False
-        self._exit_code = 0
+        self._exit_code = self._waited_for = 0  # of the second, turns, side questions and the like that go on
         self._is_drawn_busy = False  # whether the screen says that something runs, whatever has ended since
-        self._waited_for = 0  # turns, side questions and the like that go on
         self._session = self._prompt_session()
 
     def _prompt_session(self) -> PromptSession[str]:
@@ -173,7 +172,7 @@ class ChatTerminal:
 
     def _first_render(self, _: object) -> None:
         self._session.app.after_render -= self._first_render
-        asyncio.get_running_loop().call_later(AFTER_PROMPT_SECONDS, lambda: self._start(self._begin()))
+        self._start(self._begin())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """Let something run beside the prompt. What goes wrong in it is told, and the chat goes on."""
@@ -196,6 +195,7 @@ class ChatTerminal:
 
     async def _begin(self) -> None:
         """Load what a conversation needs, ask what has to be asked once, and begin."""
+        await asyncio.sleep(AFTER_PROMPT_SECONDS)  # in a task, which ends with who leaves before
         for name in ("first_run", "host", "screen", "slash"):  # beside the prompt: each takes its time
             await asyncio.to_thread(importlib.import_module, f"memdir.chat.{name}")
         await self._choose_model()
