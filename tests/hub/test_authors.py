@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -76,18 +76,40 @@ def lose(hub: HubServer, team: Client, *members: Client) -> None:
         hub.rows("delete from members where team = ? and id = ?", team.team, member.member)
 
 
+def given_again(seen: Mapping[str, Any]) -> list[dict[str, object]]:
+    return [
+        {"op": "put", "key": key, "ifMatch": None, "content": one["content"], "author": one["by"]["name"]}
+        | {"seal": one["seal"]}
+        for key, one in seen.items()
+    ]
+
+
+def test_what_several_members_wrote_is_given_again_as_a_whole_or_not_at_all(
+    hub: HubServer, team: Client, join: Join
+) -> None:
+    bob, cat, dan = join("bob"), join("cat"), join("dan")
+    bob.put("export.md", EXPORT)
+    dan.put("vpn.md", VPN)
+    seen = {one["key"]: one for one in cat.manifest(more="&content=1")["entries"]}
+    lose(hub, team)
+    # In the way of the second of two revisions.
+    columns, values = "team, rev, key, op, size, member, saved, changed, reason", "?, 4, 'x', 'put', 0, '', 0, 0, ''"
+    hub.rows(f"insert into versions ({columns}) values ({values})", team.team)
+    batch = {"changes": given_again(seen)}
+    assert cat.ask("POST", "batch", batch).status == 500
+    assert whose(team) == {}, "of a request that failed nothing was done"
+    hub.rows("delete from versions where team = ?", team.team)
+    assert [one["status"] for one in cat.ask("POST", "batch", batch).body["results"]] == [201, 201]
+    assert whose(team) == {"export.md": "bob", "vpn.md": "dan"}
+
+
 def test_what_a_hub_has_lost_and_another_gives_back_is_its_authors(hub: HubServer, team: Client, join: Join) -> None:
     bob, cat, dan = join("bob"), join("cat"), join("dan")
     bob.put("export.md", EXPORT)
     dan.put("vpn.md", VPN)
     seen = {one["key"]: one for one in cat.manifest(more="&content=1")["entries"]}
     lose(hub, team, dan)
-    given = [
-        {"op": "put", "key": key, "ifMatch": None, "content": one["content"], "author": one["by"]["name"]}
-        | {"seal": one["seal"]}
-        for key, one in seen.items()
-    ]
-    assert [one["status"] for one in cat.batch(*given)["results"]] == [201, 201]
+    assert [one["status"] for one in cat.batch(*given_again(seen))["results"]] == [201, 201]
     assert whose(team) == {"export.md": "bob", "vpn.md": "dan"}
     (left,) = [one for one in team.ask("GET", "members").body["members"] if one["name"] == "dan"]
     assert not left["active"] and join("dan").member == left["id"], "whom the backup did not know is let in by nobody"

@@ -80,7 +80,7 @@ class EntryRoutes:
         return await self._written(identity, Change("delete", key, condition, None, None, 0, self._hub.now))
 
     async def _written(self, identity: Bearer, change: Change) -> Response:
-        _, (done,) = await self._apply(identity.author, [change])
+        _, (done,) = await self._apply({identity.author: [change]})
         if refused := refusal_of(done):
             raise refused
         told = f'"{done.etag}"' if done.etag else "null"  # by hand: an encoder of any object takes three times as long
@@ -88,12 +88,18 @@ class EntryRoutes:
         status, headers = 201 if done.outcome == "created" else 200, [(b"etag", told.encode())] if done.etag else []
         return reply.HttpReply(status, body, b"application/json", *headers)
 
-    async def _apply(self, author: Author, changes: list[Change]) -> tuple[int, list[Changed]]:
-        revision, done = await self._hub.database.apply(author, changes, self._hub.now)
-        self._hub.waiting.wake(author.team)
-        left = self._until_look.get(author.team, LOG_BYTES) - sum(change.size for change in changes)
-        self._until_look[author.team] = left if left >= 0 else await self._shorten_log(author.team)
-        return revision, done
+    async def _apply(self, written: Mapping[Author, list[Change]]) -> tuple[int, list[Changed]]:
+        """All of it or nothing, in whosever names."""
+        now, team = self._hub.now, next(iter(written)).team
+        if len(written) == 1:  # with others who write just now
+            answers = [await self._hub.database.apply(*one, now) for one in written.items()]
+        else:
+            async with self._hub.database.transaction() as held:
+                answers = [await held.apply(*one, now) for one in written.items()]
+        self._hub.waiting.wake(team)
+        left = self._until_look.get(team, LOG_BYTES) - sum(change.size for some in written.values() for change in some)
+        self._until_look[team] = left if left >= 0 else await self._shorten_log(team)
+        return answers[-1][0], [one for _, done in answers for one in done]
 
     async def _shorten_log(self, team: str) -> int:
         """Erase texts beyond the team's log; how much it may write until that is read again, whole: all it may have."""
@@ -128,10 +134,8 @@ class EntryRoutes:
             told = sealed_ones.get(change.key)
             by = await author_of(self._hub.database, author, change, told, now) if told else author
             written.setdefault(by, []).append(change)
-        results: dict[str, dict[str, object]] = {}
-        for by, some in written.items():
-            revision, done = await self._apply(by, some)
-            results |= {one.key: _result(one) for one in done}
+        revision, done = await self._apply(written)
+        results = {one.key: _result(one) for one in done}
         results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refused.items()}
         return answer({"revision": revision, "results": [results[key] for key, _ in judged]})
 
