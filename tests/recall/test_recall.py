@@ -264,6 +264,8 @@ def test_an_empty_list_means_that_no_memory_helps(bench: Bench, answer: str) -> 
         '{"selected_memories": ["fre',
         '{"selected_memories": null}',
         '{"memories": []}',
+        '{"selected_memories": [1, 3]}',
+        '{"selected_memories": [["freeze.md"]]}',
         "call f([]) first",
         "null",
         "[" * 5000,

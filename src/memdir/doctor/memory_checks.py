@@ -10,6 +10,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import combinations, pairwise
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.doctor import Finding
@@ -32,7 +33,7 @@ SAME = 0.6  # the share of the shorter text's shingles that makes two memories d
 OWN_WORDS = 0.1  # of a text's words that the other may lack, on both sides, and still be the same in other words
 ECHO = 0.6
 MIN_SHINGLES = 4  # shorter texts agree too easily
-MAX_SHARED_BY = 25  # a phrase in more memories than this is a phrase of the house, not a copy
+MAX_SHARED_BY = 25  # memories with a phrase that are all compared; of more each with the next, as of one copied often
 MAX_DATED = 1 << 16  # characters that are looked through for dates: a second, whatever stands in them
 _SHOWN = 5  # names in one finding
 CLAIM_SECONDS = 30.0  # for all memories together: a giant history ends the search, a busy machine does not
@@ -132,8 +133,8 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
             holders[shingle].append(number)
     shared: Counter[tuple[int, int]] = Counter()
     for numbers in holders.values():
-        if len(numbers) <= MAX_SHARED_BY:
-            shared.update((a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :])
+        few = len(numbers) <= MAX_SHARED_BY
+        shared.update(combinations(numbers, 2) if few else pairwise(numbers))
     group = list(range(len(memories)))  # each memory's group, known by the first memory in it
     for (a, b), count in sorted(shared.items()):
         smaller = min(len(texts[a]), len(texts[b]))

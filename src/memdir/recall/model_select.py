@@ -199,7 +199,7 @@ def _names(text: str) -> list[object]:
         found = [line.strip() for line in text[:MAX_READ].splitlines() if _LINE.fullmatch(line)]
         if not found:
             raise ModelError("the model's answer holds no list of memories", kind="bad_reply")
-    return [item for item in found if isinstance(item, str | dict)]
+    return found
 
 
 def _found_in(text: str) -> list[object] | None:
