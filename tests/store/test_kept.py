@@ -121,6 +121,18 @@ def test_what_is_said_in_another_form_is_not_said_twice(after: str) -> None:
     assert updated("We deploy from staging after the nightly run. Bob agrees.", after) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Use Node 18 with pnpm 8 and the corepack shim.", "Use Node 20."),
+        ("We use Postgres 14 on port 5433, user app, in eu-west-1.", "We use Postgres 16"),
+    ],
+)
+def test_a_number_that_is_another_now_does_not_stand_beside_the_old_one(before: str, after: str) -> None:
+    """However much more the old sentence said: a memory that says both says nothing."""
+    assert updated(f"{before}\n\n**Why:** CI.", after) == f"{after}\n\n**Why:** CI.\n\n**Before:** {before}"
+
+
 def test_a_new_reason_takes_the_place_of_the_old_one_and_a_missing_one_does_not() -> None:
     before = "Tests use a real database.\n\n**Why:** mocks hid a broken migration."
     assert "mocks hid" in updated(before, "Tests use a real database, on port 5433.")

@@ -107,8 +107,8 @@ def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
     spans = read_any(text, _ANY_DAY)
     words = sorted({text[span.start : span.end].lower() for span in spans if span.is_relative})
     if words:
-        shown = ", ".join(words[:3])
-        yield Finding("date", "note", f"it says {shown}, which means another day later", memory.key, "Write the date")
+        message = f"it says {', '.join(words[:3])}, which means another day later"
+        yield Finding("date", "note", message, memory.key, "Write the date")
 
 
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
@@ -133,8 +133,7 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
             holders[shingle].append(number)
     shared: Counter[tuple[int, int]] = Counter()
     for numbers in holders.values():
-        few = len(numbers) <= MAX_SHARED_BY
-        shared.update(combinations(numbers, 2) if few else pairwise(numbers))
+        shared.update(combinations(numbers, 2) if len(numbers) <= MAX_SHARED_BY else pairwise(numbers))
     group = list(range(len(memories)))  # each memory's group, known by the first memory in it
     for (a, b), count in sorted(shared.items()):
         smaller = min(len(texts[a]), len(texts[b]))
@@ -146,9 +145,8 @@ def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
     for first in sorted(number for number, size in Counter(group).items() if size > 1):
         others = [memories[at].key for at, number in enumerate(group) if number == first and at != first]
         shown = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
-        message = f"it says nearly the same as {shown}"
         remedy = "`memdir show` each; `memdir forget` those that say no more"
-        yield Finding("duplicate", "warning", message, memories[first].key, remedy)
+        yield Finding("duplicate", "warning", f"it says nearly the same as {shown}", memories[first].key, remedy)
 
 
 def check_scopes(
@@ -159,9 +157,8 @@ def check_scopes(
     other, whose = ("user", "yours for all projects") if scope == "project" else ("project", "this project's")
     for memory in memories:
         if _without_targets(memory) in told:
-            message = f"it is among {whose} as well, word for word"
             remedy = f"`memdir move {memory.key} --scope {other}` leaves one of them"
-            yield Finding("twice", "warning", message, memory.key, remedy)
+            yield Finding("twice", "warning", f"it is among {whose} as well, word for word", memory.key, remedy)
         elif suggests and memory.topic.kind is MemoryType.USER and not marked_trust(memory.topic).is_low:
             message = "it is about you, and only this project knows it"
             yield Finding("scope", "note", message, memory.key, f"`memdir move {memory.key} --scope user` tells all")

@@ -261,7 +261,9 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
     if unit.label in ("why", "how"):
         shared = 1.0  # a new reason or a new use is told in the place of the old one
     if shared < SAME_THING and _alike(unit, other) < SAME_MEANING:
-        return "kept"
+        begun = other.text.rstrip(" .")  # "Use Node 20" says what much more began with, and another number
+        is_begun = re.match(re.sub(r"\d+", r"\\d+", re.escape(begun)) + r"\b", unit.text)
+        return "past" if is_begun and not unit.text.startswith(begun) else "kept"
     # What stands behind a comma, and of which the news says nothing: "on port 8080, with 4 workers", "…, behind nginx".
     front, *parts = map(terms_in, unit.text.split(", "))
     valued = [part - front for part in parts if any(terms_in(fact) < part for fact in missing)]
