@@ -243,6 +243,13 @@ class Session:
 
     # What is learned from it
 
+    def attend(self) -> None:
+        """Say that memdir attends to a conversation whose first words come: they are learned when a turn ends, or when
+        the next session starts, also where no reply ever came (X10)."""
+        if self.is_learning:
+            with suppress(MemdirError):  # a disk that refuses the words says so
+                self.state.begin()
+
     def turn_ended(
         self,
         request: Request | Mapping[str, object],

@@ -412,6 +412,26 @@ async def test_what_a_provider_s_model_learned_comes_back_unasked(
     assert "auditors are in the house" in "".join(_messages(main_requests(server)[-1])[-4:])
 
 
+async def test_what_was_said_and_never_answered_is_learned_by_the_next_conversation(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """X10: refused, stopped in the very first reply, or left before its turn came."""
+    memory, _ = opened(project, provider, server)
+    server.add(*script(Refusal("no_credit"), Hang(says("These words came " * 20), after_events=6)))
+    async with host_of(memory) as host:
+        assert (await host.say("From now on, release notes go to the docs team first.")).ending == "failed"
+        await host.clear()
+        server.on_hang = _stopper(host)
+        assert (await host.say("We decided to use PostgreSQL for billing, because of audits.")).ending == "stopped"
+        await host.clear()
+        host.keep("Deploys are frozen until 2027-03-01, because the auditors are in the house.")
+    after = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with host_of(after) as host:
+        await host.say("Which way is north?")
+    learned = " ".join(after.get(one.key).topic.body for one in after.list())
+    assert all(words in learned for words in ("release notes", "PostgreSQL", "auditors")), learned
+
+
 async def test_without_learning_memories_are_recalled_and_nothing_is_kept(project: Path) -> None:
     memory = open_memory(project)
     memory.add(FROZEN)

@@ -211,6 +211,7 @@ class ChatHost:
         self._write_unwritten()
 
     def _write_unwritten(self) -> None:
+        self.session.attend()
         self.conversation.answer_open_calls()
         for message in self.assembly.day_told(self.conversation.messages):
             self.conversation.add(message)
