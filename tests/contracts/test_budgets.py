@@ -13,7 +13,7 @@ NOT_YET = {
     "lines of model/builtin": 4_465,
     "lines of chat": 2_055,  # so that what is sent is kept whole, whatever comes, and nothing that hangs holds anybody
     "lines of hooks": 2_013,  # so that a sync waits for the end of a turn
-    "lines in all": 61_222,  # with 2,055 of the chat, and 1,100 of sub-agents
+    "lines in all": 61_236,  # with 2,055 of the chat, and 1,100 of sub-agents
     "files in all": 326,
 }
 

@@ -264,3 +264,37 @@ def test_what_was_refused_is_noted_beside_what_lies_here(team: Team) -> None:
     assert seen.there.digest == digest_of(ann.read("a.md").encode())
     forget(bob, "a.md")
     assert bob.sync().sent_deletions == [], "nobody deletes what they have not seen"
+
+
+@pytest.mark.parametrize("name", ["aux.md", "longer.md", "taken.md"])
+def test_what_was_renamed_and_does_not_travel_stays_with_the_others_under_its_old_name(team: Team, name: str) -> None:
+    """A name that is no memory's, a limit, a name that a teammate has taken meanwhile and a second text beyond it."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, old=memory_text("old", BODY), one=memory_text("one", "x"), two=memory_text("two", "y"))
+    if name == "taken.md":
+        bob.put(name, memory_text("taken", "Bob was first."))
+        bob.sync()
+    if name != "aux.md":
+        ann.caps = TeamCaps(entry_bytes=(ann.root / "old.md").stat().st_size - (name == "longer.md"))
+    (ann.root / "old.md").rename(ann.root / name)
+    report = ann.sync()
+    assert report.left_out and report.sent_deletions == []
+    bob.sync()
+    assert BODY in bob.read("old.md")
+    forget(ann, "two.md")
+    ann.sync(), bob.sync()
+    assert "two.md" not in bob.files()
+    if name != "aux.md":
+        ann.caps = TeamCaps()
+        files = in_step(ann, bob)
+        assert "old.md" not in files and BODY in "".join(files.values()), "and goes when it does"
+
+
+def test_a_rename_in_a_team_that_is_full_is_one(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, old=memory_text("old", BODY), one=memory_text("one", "x"))
+    ann.caps = bob.caps = TeamCaps(entries=2)
+    (ann.root / "old.md").rename(ann.root / "new.md")
+    report = ann.sync()
+    assert (report.sent, report.sent_deletions, report.left_out) == (["new.md"], ["old.md"], {})
+    assert sorted(in_step(ann, bob)) == ["new.md", "one.md"]

@@ -18,7 +18,7 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
-from memdir.share.merge import DIGITS, beside, is_second_of, name_beside, settle
+from memdir.share.merge import CONFLICT_FIELD, DIGITS, beside, conflict_of, is_second_of, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
@@ -398,21 +398,35 @@ class Sync:
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
-        living = [key for key, one in known.seen.items() if not one.there.is_gone]
-        room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
-        changes: dict[str, bytes | None] = {}
         unseen = {key for key, one in known.seen.items() if one.offered}  # neither written over nor deleted
-        for key, text in local.texts.items():
-            if digest_of(text) == known.digest(key) or key in unseen:
-                continue
-            fault = self._fault_of(key, text, room)
-            if fault is None:
-                changes[key] = text
-            else:
-                self._leave_out(key, fault, report, way="push")
         lost = unseen.union(self._lost(known, local))
         gone = [key for key in known.here() if not local.stands(key) and key not in lost]
-        return changes | dict.fromkeys(gone)
+        living = [key for key, one in known.seen.items() if not one.there.is_gone and key not in gone]
+        room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
+        changes: dict[str, bytes | None] = {}
+        stays = [*local.left_out]  # what does not travel
+        for key, text in local.texts.items():
+            if digest_of(text) == known.digest(key):
+                continue
+            fault = None if key in unseen else self._fault_of(key, text, room)
+            if fault is not None:
+                self._leave_out(key, fault, report, way="push")
+            if fault is not None or key in unseen:
+                stays.append(key)
+            else:
+                changes[key] = text
+        return changes | dict.fromkeys(key for key in gone if not self._is_under_another(known, key, stays, local))
+
+    def _is_under_another(self, known: KnownTeam, key: str, stays: Sequence[str], local: LocalTexts) -> bool:
+        """Whether what is gone lies here under a name, or as a second text, that does not travel: a rename that is not
+        done deletes nothing."""
+        was = known.text(key) or b"\0"
+        for other in stays:
+            with suppress(OSError, BadMemoryFile, PathEscape, DiskError):
+                data = local.texts.get(other) or self.store.read_bytes(other) or b""
+                if data in (was, Topic(was).with_field(CONFLICT_FIELD, conflict_of(other, data)).data):
+                    return True
+        return False
 
     def _held(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> list[str]:
         """What was changed or deleted here while the team has a version of it that is refused here: neither is written
