@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,21 @@ def test_after_a_restore_it_is_told_who_works_again_and_what_to_repeat(memdir: M
     assert memdir("hub", "admin", "remove-member", "acme", "bob", *there).code == 0
     again = told(memdir("hub", "admin", "restored", *there, "--json"))
     assert again["active"] == [{"team": "acme", "member": "ana", "role": "admin"}] and again["backupEnds"]
+
+
+def test_a_backup_that_is_restored_twice_at_once_goes_on_from_another_revision_each_time(
+    memdir: Memdir, project: Path
+) -> None:
+    """E7: by the clock alone both began with the same one, and no machine saw that there were two."""
+    told(memdir("hub", "admin", "add-team", "acme", "--admin", "ana", "--database", "monday.sqlite3", "--json"))
+    told(memdir("hub", "admin", "restored", "--database", "monday.sqlite3", "--json"))
+    begun = set()
+    for name in ("one.sqlite3", "other.sqlite3"):
+        shutil.copy(project / "monday.sqlite3", project / name)
+        told(memdir("hub", "admin", "restored", "--database", name, "--json"))
+        [team] = told(memdir("hub", "admin", "teams", "--database", name, "--json"))["teams"]  # type: ignore[misc]
+        begun.add(team["revision"])
+    assert len(begun) == 2
 
 
 def test_only_what_makes_a_hub_makes_a_database(memdir: Memdir, project: Path) -> None:

@@ -208,11 +208,11 @@ async def _prune(step: AdminStep) -> Told:
 
 async def _restored(step: AdminStep) -> Told:
     """Revisions that machines saw after the backup must not be given again: each team goes on far above them, from one
-    that no other restore began with, of this backup or another, and tells it."""
+    that no other restore began with, of this backup or another, and tells it: two may be made in one second."""
     ((last,),) = await step.held.run(SQL["last_change"])
     teams = await step.held.run(SQL["teams"])
     for team, _, revision, *_ in teams:
-        begun = max(revision + RAISED_BY, step.now * 1_000)
+        begun = max(revision + RAISED_BY, step.now * 1_000) + int.from_bytes(os.urandom(3))
         await step.held.run(SQL["team_restored"], begun, begun, team)
         await people.record(step.held, Author(team, OPERATOR), "restored", "from a backup", step.now)
     ends, names = told_time(last), ("team", "member", "role")
