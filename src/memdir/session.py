@@ -85,6 +85,7 @@ class Session:
         self._is_wanted = True
         self._was_on = memory.settings.enabled
         self._stopping: asyncio.Task[None] | None = None
+        self._ending: dict[str, Any] = {}  # parts that are waited for, or stopped
         self._form: Form = "memdir"
         self._listeners: dict[str, list[Callable[[Any], None]]] = {"saved": [], "updated": [], "dreamt": []}
         self._on_closed = on_closed
@@ -448,7 +449,8 @@ class Session:
     @property
     def tasks(self) -> Sequence[BackgroundTask]:
         """What runs behind the conversation now, for a person to watch and to stop (D5)."""
-        extraction, notes, docs = map(vars(self).get, ("extraction", "session_memory", "magic_docs"))
+        parts = self._ending | vars(self)
+        extraction, notes, docs = map(parts.get, ("extraction", "session_memory", "magic_docs"))
         dream, found = self.dream_task, list[BackgroundTask]()
         if extraction is not None and extraction.is_running:
             found.append(BackgroundTask("saving", extraction.progress, extraction.stop))
@@ -480,6 +482,7 @@ class Session:
     async def _stop(self, wait_seconds: float, reason: str) -> None:
         """End what runs, after a wait for what is worth it; what was never needed was never made."""
         until = asyncio.get_running_loop().time() + wait_seconds
+        self._ending = {name: vars(self).get(name) for name in ("extraction", "magic_docs")}
         for pending in list(self._recalls):
             pending.cancel()
         if (extraction := vars(self).pop("extraction", None)) is not None:

@@ -646,7 +646,7 @@ async def test_a_conversation_that_was_left_a_moment_ago_is_gone_on_with(project
         for words in ("Go on.", "And on."):
             end = await host.say(words)
             assert end.ending == "done", end.failure
-            await asyncio.gather(*host._closing.values())
+            await asyncio.gather(*(closing for _, closing in host._closing.values()))
         assert host.conversation.messages[1].text.startswith("From now on")
 
 

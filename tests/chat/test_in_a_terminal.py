@@ -263,6 +263,31 @@ F2, F4, F5 = "\x1bOQ", "\x1bOS", "\x1b[15~"
 WIPE = "\x0c"
 
 
+async def test_what_a_conversation_that_was_left_still_learns_is_seen_stopped_and_told_to_who_leaves(
+    project: Path,
+) -> None:
+    """H1, D5, X10: it holds the terminal for a minute, and is no secret."""
+    with ProviderServer(script(says("As you like."), forks=lambda _: Hang(says("Never.")))) as server:
+        memory, _ = opened(project, ANTHROPIC, server)
+        async with alive(project, memory=memory) as seen:
+            for leaves in ("/clear", "/exit"):
+                seen.press("From now on, run the linter before the tests: it is faster.\r")
+                await seen.shows("saving │")
+                seen.press(f"{WIPE}/clear\r")
+                await seen.shows("A new conversation.")
+                await seen.shows("saving │")
+                if leaves == "/clear":
+                    seen.press(F2)
+                    await seen.shows("1  saving")
+                    seen.press("1")
+                    await seen.shows("Nothing runs in the background")
+                    seen.press("\x1b")
+            seen.press("/exit\r")
+            await seen.shows("Saving what is worth keeping …")
+            for task in seen.chat.host.tasks:  # and what comes again after it was stopped
+                task.stop()
+
+
 async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
     """D5: phase, turns, files and last words of a dream that was asked for; what was drawn is drawn again."""
     async with alive(project) as seen:

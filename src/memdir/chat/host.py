@@ -19,6 +19,7 @@ from memdir.agent import (
     Aborted,
     AgentTool,
     Ask,
+    BackgroundTask,
     CommandTool,
     Definitions,
     ForkTools,
@@ -116,7 +117,7 @@ class ChatHost:
         self._unwritten: list[Message] = []  # what was said, until it is on disk
         self._allowed = set(self.options.allow)  # and what the person allows until the chat ends
         self._model: asyncio.Task[Model] | None = None
-        self._closing: dict[str, asyncio.Task[None]] = {}  # conversations that were left, while they are learned from
+        self._closing: dict[str, tuple[Session, asyncio.Task[None]]] = {}  # left, while they are learned from
         self._answered: Request | None = None
         self._has_hinted = False
         self._may_write_docs = ask is not None or "edits" in self.options.allow  # magic docs, where they are on
@@ -164,13 +165,18 @@ class ChatHost:
         """Wait, no longer than a limit, for what is being learned; close the memory (X10)."""
         self.stop()
         self._keep_unwritten()
-        await asyncio.gather(*self._closing.values(), return_exceptions=True)
+        await asyncio.gather(*(closing for _, closing in self._closing.values()), return_exceptions=True)
         await self.memory.close()
 
     @property
     def conversation(self) -> Conversation:
         """What was said, as it is written down."""
         return self.session.conversation
+
+    @property
+    def tasks(self) -> Sequence[BackgroundTask]:
+        """What runs behind this conversation, and behind those that were left."""
+        return [task for one in (self.session, *(left for left, _ in self._closing.values())) for task in one.tasks]
 
     async def model(self) -> Model:
         """Who answers. Loading an SDK takes seconds, and the person goes on typing; what failed is tried again."""
@@ -424,7 +430,7 @@ class ChatHost:
         """Go on with another conversation, as it was left (J3)."""
         if session_id in self._closing:  # it was left a moment ago: first it ends
             self._emit("notice", text="Saving what is worth keeping of it first …")
-            await asyncio.wait({self._closing[session_id]})
+            await asyncio.wait({self._closing[session_id][1]})
         if session_id != self.session.id:
             self._change_to(session_id)
         self.conversation.answer_open_calls()
@@ -434,8 +440,9 @@ class ChatHost:
         self._keep_unwritten()
         self._open(session_id)
         self.stop()
-        self._closing[left.id] = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
-        self._closing[left.id].add_done_callback(lambda _: self._closing.pop(left.id, None))
+        closing = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
+        self._closing[left.id] = left, closing
+        closing.add_done_callback(lambda _: self._closing.pop(left.id, None))
 
     def dreamt(self, outcome: DreamReport | NotDreamt) -> None:
         """Tell what a dream changed and how much it asks, or why there was none."""

@@ -281,15 +281,16 @@ class ChatTerminal:
         if not self._is_ready:
             return
         self.host.stop()
-        if self.host.session.tasks:
-            self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
         try:
             if self._doing is not None:
                 await asyncio.wait({self._doing}, timeout=LEAVE_SECONDS)
         finally:  # also where the person does not wait
             while not self._entered.empty():
                 await self._through(self._keep(self._entered.get_nowait()))
-        await self.host.close()
+        closing = asyncio.ensure_future(self.host.close())
+        if not (await asyncio.wait({closing}, timeout=TICK_SECONDS))[0]:
+            self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
+        await closing
         if self.memory.settings.enabled and self.host.conversation.messages:
             name = self.host.session.id.partition("-")[0]
             retry = "; /retry there has the last message answered" if self.host.is_waiting else ""
@@ -390,7 +391,7 @@ class ChatTerminal:
     @property
     def tasks(self) -> Sequence[BackgroundTask]:
         """What runs behind the conversation."""
-        return (*self.host.session.tasks, *self.commands.tasks) if self._is_ready else ()
+        return (*self.host.tasks, *self.commands.tasks) if self._is_ready else ()
 
     def watch(self) -> None:
         """Open the list of what runs behind the conversation, or close it; a question stays until it is answered."""
