@@ -199,6 +199,18 @@ def test_a_damaged_object_is_called_so_and_not_offline(repository: tuple[Path, G
     assert failed.value.kind == "broken"
 
 
+def test_what_ssh_leaves_behind_holds_no_sync_up(
+    repository: tuple[Path, GitRemote], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that is kept for the next one holds what it was given to talk to."""
+    (tmp_path / "ssh").write_text('#!/bin/sh\nfor last; do :; done\nsleep 30 &\nexec sh -c "$last"\n')
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(tmp_path / "ssh"))
+    begun = time.monotonic()
+    GitRemote(f"ssh://host{repository[0]}", str(tmp_path / "objects")).pull(Manifest())
+    assert time.monotonic() - begun < 20
+
+
 # Hubs.
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 from collections.abc import Sequence
 
 from memdir.disk.programs import find_program, git_guards, git_settings, search_path
@@ -82,10 +83,8 @@ class GitNetwork:
 
     def push(self, commit: str, branch: str) -> bool:
         """Make a commit the last one of a branch there; False where somebody else was faster."""
-        wanted = f"{commit}:refs/heads/{branch}"
-        status, output, errors = self._call(
-            ("push", "--porcelain", "--no-verify", *self._half("receive-pack"), "--", self.url, wanted)
-        )
+        options = ("push", "--porcelain", "--no-verify", *self._half("receive-pack"))
+        status, output, errors = self._call((*options, "--", self.url, f"{commit}:refs/heads/{branch}"))
         if status == 0:
             return True
         told = output.decode("utf-8", "replace")
@@ -140,25 +139,26 @@ class GitNetwork:
             raise RemoteError("git is not installed", kind="broken", remedy="Install git, or use a folder or a hub")
         where = shipped_path("disk/git_folder")
         try:
-            child = subprocess.Popen(
-                [program, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=where,
-                env={**_environment(), "GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self._objects},
-                start_new_session=True,  # no terminal that somebody could be asked on
-                umask=0o077,
-            )
+            with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:  # ssh may keep a pipe's end
+                child = subprocess.Popen(
+                    [program, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=errors,
+                    cwd=where,
+                    env={**_environment(), "GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self._objects},
+                    start_new_session=True,  # no terminal that somebody could be asked on
+                    umask=0o077,
+                )
+                child.wait(timeout=TIMEOUT_SECONDS)
+                output.seek(0), errors.seek(0)
+                return child.returncode, output.read(), errors.read().decode("utf-8", "replace")
         except OSError as error:
             raise RemoteError(f"git could not be started: {os.strerror(error.errno or 0)}") from error
-        try:
-            output, errors = child.communicate(timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
+            child.wait()
             raise RemoteError(f"{self._named} did not answer in {TIMEOUT_SECONDS:g} s") from None
-        return child.returncode, output, errors.decode("utf-8", "replace")
 
 
 def _environment() -> dict[str, str]:
