@@ -476,6 +476,7 @@ def test_what_is_wrong_here_is_mended_here(
 def test_two_wishes_of_which_one_would_be_passed_over_are_none(run: Run, user_home: Path) -> None:
     for words in (("--status", "--not-here"), ("--not-here", "--here"), ("--here", "--status")):
         assert "not allowed with" in run("attach", *words, code=2).stderr
+    assert "for all agents" in run("attach", "codex", "--not-here", code=2).stderr
     assert "memory is off" not in run("attach", "--status").stderr
 
 
@@ -531,3 +532,37 @@ def test_why_attaching_was_refused_is_told_by_the_status_too(told: Told, user_ho
     (user_home / ".claude/settings.json").write_text('{"a": 1 /* note */}')
     found = status_of(told, "claude")
     assert found["state"] == "not attached" and "a comment" in str(found["notes"])
+
+
+def test_what_gemini_notes_of_hooks_in_a_repository_goes_with_them(run: Run, user_home: Path, project: Path) -> None:
+    """It warns of each once, and keeps that it did."""
+    before = snapshot(user_home)
+    run("attach", "gemini", "--here", "--yes")
+    given = json.loads((project / ".gemini/settings.json").read_text())["hooks"]
+    ours = [f"memdir:{group['hooks'][0]['command']}" for groups in given.values() for group in groups]
+    noted = user_home / ".gemini/trusted_hooks.json"
+    noted.write_text(json.dumps({str(project): ours}, indent=2))
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
+    run("attach", "gemini", "--here", "--yes")
+    noted.write_text(json.dumps({"/elsewhere": ["mine:beep", *ours], str(project): ours}, indent=2))
+    run("detach", "gemini", "--yes")
+    assert json.loads(noted.read_text()) == {"/elsewhere": ["mine:beep"]}
+    noted.write_text("{")
+    run("attach", "gemini", "--yes")
+    run("detach", "gemini", "--yes")
+    assert noted.read_text() == "{"
+
+
+def test_what_claude_notes_of_the_server_in_a_repository_goes_with_it(run: Run, user_home: Path, project: Path) -> None:
+    there = snapshot(project)
+    run("attach", "claude", "--here", "--yes")
+    path = project / ".claude/settings.local.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "enabledMcpjsonServers": ["memdir"]}, indent=2))
+    run("detach", "--yes")
+    assert snapshot(project) == there
+    run("attach", "claude", "--here", "--yes")
+    known = {**json.loads(path.read_text()), "enabledMcpjsonServers": ["theirs", "memdir"]}
+    path.write_text(json.dumps({**known, "disabledMcpjsonServers": ["memdir"], "env": {"A": "memdir"}}, indent=2))
+    run("detach", "claude", "--yes")
+    assert json.loads(path.read_text()) == {"enabledMcpjsonServers": ["theirs"], "env": {"A": "memdir"}}

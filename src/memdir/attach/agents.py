@@ -132,6 +132,13 @@ class Agent:
         """Where a plugin of ours takes the place of hooks; "" where there are hooks."""
         return os.path.join(self.home, "plugins", f"{NAME}.js") if self.name == "opencode" else ""
 
+    @property
+    def noted_file(self) -> str:
+        """Where it notes of servers and hooks in a repository that its user allowed them, or was told of them."""
+        if self.name == "gemini":
+            return os.path.join(self.home, "trusted_hooks.json")
+        return self.hooks_file if self.name == "claude" and self.is_here else ""
+
     def in_project(self, tree: str) -> Agent:
         """The same agent by what it reads in a repository; Claude Code has a file there for one person alone."""
         home = os.path.join(tree, f".{self.name}")

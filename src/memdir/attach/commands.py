@@ -329,6 +329,8 @@ def _next_steps(agents: Sequence[Agent], plan: EditPlan, context: Any) -> list[s
 
 
 def _switch_off_here(options: argparse.Namespace, context: Any) -> int:
+    if options.agents:
+        raise UsageError("--not-here switches memory off for all agents", remedy="Say so without the name of one")
     [edit] = _own_settings({"memoryEnabled": False}, context, "local")
     if not options.dry_run:
         write_project_file(edit.path, (edit.after or "").encode())

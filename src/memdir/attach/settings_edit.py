@@ -117,7 +117,7 @@ def elsewhere(agent: Agent, record: AttachRecord) -> list[Agent]:
 
 
 def _files_of(agent: Agent) -> list[str]:
-    return [path for path in (agent.hooks_file, agent.servers_file, agent.plugin_file) if path]
+    return [path for path in (agent.hooks_file, agent.servers_file, agent.plugin_file, agent.noted_file) if path]
 
 
 def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None = None) -> EditPlan:
@@ -264,7 +264,7 @@ def _without_hooks(
     return _without_empty(text, ("hooks",), was) if gone else text, gone
 
 
-def _without_empty(text: JsonText, path: Sequence[str], was: JsonText | None) -> JsonText:
+def _without_empty(text: JsonText, path: Sequence[str | int], was: JsonText | None) -> JsonText:
     """Without a list or object that holds nothing any more, unless it was there before ours came."""
     is_theirs = text.twice or (was is not None and was.get(*path) is not None)
     return text if is_theirs or text.get(*path) not in ([], {}) else text.without(path)
@@ -277,6 +277,12 @@ def _detach(agent: Agent, files: dict[str, str | None], record: AttachRecord | N
     if hooks:
         text, gone = _without_hooks(JsonText(hooks, agent.hooks_file), was=was[agent.hooks_file])
         files[agent.hooks_file] = text.text
+    if noted := files.get(agent.noted_file):
+        with suppress(BadMemoryFile):  # a damaged one says nothing to its agent either
+            text = JsonText(noted, agent.noted_file)
+            for path in text.paths(_is_noted):
+                text = _without_empty(text.without(path), path[:1], was[agent.noted_file])
+            files[agent.noted_file] = text.text
     if agent.plugin_file and is_our_plugin(files[agent.plugin_file]):
         files[agent.plugin_file] = None
     servers = files[agent.servers_file]
@@ -293,6 +299,12 @@ def _detach(agent: Agent, files: dict[str, str | None], record: AttachRecord | N
 
 def _is_server_at(path: Sequence[str | int], value: object) -> bool:
     return len(path) == 2 and plain_name(path[1]) == NAME and isinstance(value, dict) and is_our_server(value)
+
+
+def _is_noted(path: Sequence[str | int], value: object) -> bool:
+    """Our server's name among those that were allowed or refused, or a hook of ours behind its name."""
+    is_server = str(path[0]).endswith("McpjsonServers") and value == NAME if path else False
+    return len(path) == 2 and (is_server or is_our_hook({"command": str(value).partition(":")[2]}))
 
 
 # What was there before
