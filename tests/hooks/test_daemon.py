@@ -21,6 +21,7 @@ import pytest
 
 import memdir as package
 from memdir.hooks.daemon_client import MAX_MESSAGE_BYTES, MAX_SECONDS, DaemonPlace, ask, chosen, packed
+from memdir.hooks.daemon_command import stop
 from memdir.layout import Layout
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.prefetch import open_selector
@@ -257,6 +258,17 @@ def test_whatever_answers_in_its_place_words_choose_in_time(agent: Agent, memory
     assert not thread.is_alive()
     assert "PostgreSQL" in context(agent.prompt(MESSAGES[2]))
     os.unlink(place.socket)
+
+
+def test_one_that_is_just_coming_up_is_stopped_too(agent: Agent, memory: MemDir) -> None:
+    """It has its lock for a while before anybody can ask it."""
+    place = place_of(memory)
+    told = {"folder": place.folder, "socket": place.socket, "stores": [], "waits": False}
+    with subprocess.Popen([agent.command, "hook", "--daemon", json.dumps(told)], env=agent.environment) as process:
+        while not (os.path.exists(place.lock) and os.path.getsize(place.lock)):
+            assert process.poll() is None
+        assert stop(place)
+    assert not stop(place)
 
 
 def test_of_many_starts_at_once_one_daemon_comes(agent: Agent, memory: MemDir) -> None:

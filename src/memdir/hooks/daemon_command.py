@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memdir.memdir import MemDir
 
 ANSWER_SECONDS = 2.0  # for a person, and on a busy machine
+AGAIN_SECONDS = 0.5  # until one is asked again that was just coming up, and could not be asked yet
 END_SECONDS = 15.0  # what is being indexed is kept first
 _TOLD = ("pid", "upSeconds", "idleSeconds", "endsAfterIdleSeconds", "memoryBytes", "stores")  # by a daemon of itself
 
@@ -126,10 +128,16 @@ def stop(place: DaemonPlace) -> bool:
     """Whether one ran. LockBusy, which names the process, where it neither ends nor can be reached to be killed."""
     if not _is_running(place):
         return False
-    if ask(place, {"do": "stop"}, seconds=ANSWER_SECONDS) is None and (process := peer_at(place)):
-        os.kill(process, signal.SIGKILL)
-    with locked(place.lock, wait_seconds=END_SECONDS):
-        return True
+    until = time.monotonic() + END_SECONDS
+    while True:
+        if ask(place, {"do": "stop"}, seconds=ANSWER_SECONDS) is None and (process := peer_at(place)):
+            os.kill(process, signal.SIGKILL)
+        try:
+            with locked(place.lock, wait_seconds=AGAIN_SECONDS):
+                return True
+        except LockBusy:
+            if time.monotonic() > until:
+                raise
 
 
 def _is_running(place: DaemonPlace) -> bool:
