@@ -107,7 +107,7 @@ class Environment:
         self.width = variables.get("COLUMNS", "")
         self.claude_home = path("CLAUDE_CONFIG_DIR", "~", ".claude")
         self.claude_project = variables.get("CLAUDE_PROJECT_DIR", "")  # where it was started, told to its hooks
-        self.is_headless_claude = variables.get("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"  # `claude -p`
+        self.is_headless_claude = variables.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk-")  # `claude -p`
         self.codex_home = path("CODEX_HOME", "~", ".codex")
         self.gemini_home = os.path.join(path("GEMINI_CLI_HOME", "~"), ".gemini")
         self.qwen_home = path("QWEN_HOME", "~", ".qwen")

@@ -119,3 +119,27 @@ def test_the_plugin_for_opencode_throws_nothing_but_a_guard_s_refusal(printed: s
     found = json.loads(done.stdout)
     assert found["refused"] == ("No force here." if "refusal" in printed else "")
     assert found["told"] > 0 if "context" in printed else found["told"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "is_headless"), [(("run", "hello"), True), (("--print-logs", "run"), True), ((), False)]
+)
+def test_the_plugin_for_opencode_tells_where_nobody_sees_what_is_told(
+    words: tuple[str, ...], is_headless: bool, tmp_path: Path
+) -> None:
+    """X9: a notice waits for somebody who does."""
+    node = shutil.which("node")
+    if not node:
+        pytest.skip("there is no node here")
+    program, plugin, script = tmp_path / "memdir", tmp_path / "memdir.mjs", tmp_path / "opencode.mjs"
+    program.write_text(f"#!/bin/sh\ncat >> {tmp_path / 'told'}\n")
+    program.chmod(0o755)
+    plugin.write_text(all_agents(Environment.read())["opencode"].plugin(str(program)))
+    script.write_text(
+        f"const {{ MemdirPlugin }} = await import({json.dumps(str(plugin))})\n"
+        'const plugin = await MemdirPlugin({ directory: "/", client: {} })\n'
+        'await plugin["chat.message"]({ sessionID: "s" }, { parts: [] })\n'
+    )
+    subprocess.run([node, str(script), *words], check=True, timeout=60)
+    told = (tmp_path / "told").read_text()
+    assert ('"is_headless":true' in told) is is_headless and told

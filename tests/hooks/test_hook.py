@@ -315,21 +315,26 @@ def test_a_session_that_leaves_no_transcript_has_memory_all_the_same(
     assert "never mock the database" in context(codex.hook("prompt", told=json.dumps(told)))
 
 
-@pytest.mark.parametrize("host", ["claude", "codex"])
-def test_what_was_saved_is_told_where_somebody_sees_it(make_agent: MakeAgent, layout: Layout, host: str) -> None:
-    """X9: `claude -p` and `codex exec` drop what a hook says to the user."""
+@pytest.mark.parametrize(
+    ("host", "entry"), [("claude", "sdk-cli"), ("claude", "sdk-py"), ("codex", ""), ("opencode", "")]
+)
+def test_what_was_saved_is_told_where_somebody_sees_it(
+    make_agent: MakeAgent, layout: Layout, host: str, entry: str
+) -> None:
+    """X9: `claude -p`, who has Claude Code work for a program, and `codex exec` drop what a hook says."""
     agent = make_agent(host)
     agent.start()
     agent.say("From now on we deploy on Mondays only.")
     agent.stop()
     wait_for((Path(layout.attached) / "saved").exists)
     headless = make_agent(host, session="0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a03")
-    headless.environment = {**headless.environment, "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    headless.environment = {**headless.environment, "CLAUDE_CODE_ENTRYPOINT": entry}
     if host == "codex":
         path = Path(str(headless.fields("prompt")["transcript_path"]))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('{"type":"session_meta","payload":{"originator":"codex_exec","source":"exec"}}\n')
-    assert message(headless.prompt("Please go on.")) == ""
+    told = {"is_headless": True} if host == "opencode" else {}  # by our own plugin
+    assert message(headless.hook("prompt", prompt="Please go on.", **told)) == ""
     assert "Memory saved" in message(make_agent(host).prompt("Please go on."))
 
 

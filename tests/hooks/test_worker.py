@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -143,7 +143,7 @@ def test_a_worker_that_was_killed_is_followed_by_another_but_not_for_ever(
     assert len(memories()) == 1, "one kill costs nothing"
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen"], indirect=True)
+@pytest.mark.parametrize("agent", HOSTS, indirect=True)
 @pytest.mark.slow("gemini", "qwen")
 def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
     agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent, is_idle: Callable[[], bool]
@@ -162,6 +162,18 @@ def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
     make_agent(agent.host, session="0000-next").start()
     wait_for(lambda: len(memories()) == 2)
     wait_for(is_idle)
+
+
+@pytest.mark.parametrize("agent", ["opencode"], indirect=True)
+def test_what_a_sub_agent_is_told_that_goes_on_from_an_earlier_run_is_no_rule(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X1, L4: opencode tells whose it is only when it begins."""
+    turn(agent, layout, RULE)
+    with closing(sqlite3.connect(agent.database)) as database, database:
+        database.execute("UPDATE session SET parent_id = 'ses_another'")
+    work(agent)
+    assert not memories() and not WorkQueue(layout).waiting()
 
 
 @contextmanager

@@ -6,6 +6,8 @@ const HOME = "" // of memdir, where it is not the usual one
 const LIMIT_MS = 10000
 const GUARDED = false // whether a guard holds anywhere: only then memdir is asked before a tool runs
 const MAX_TOOLS = 20
+// `opencode run`: nobody sees what is told there.
+const HEADLESS = process.argv.slice(2).find((word) => !word.startsWith("-")) === "run"
 const NAMES_A_SESSION = /^You are a title generator/ // a request of opencode's own, under the session's id
 
 class Refusal extends Error {} // of a guard of the user: the one thing that is meant to stop opencode
@@ -24,7 +26,7 @@ export const MemdirPlugin = async (ctx) => {
 
   const ask = (event, told) => {
     try {
-      const input = JSON.stringify({ cwd: ctx.directory, hook_event_name: event, ...told })
+      const input = JSON.stringify({ cwd: ctx.directory, hook_event_name: event, is_headless: HEADLESS, ...told })
       const env = HOME ? { ...process.env, MEMDIR_HOME: HOME } : process.env
       const done = spawnSync(MEMDIR, ["hook", "opencode", event], { input, env, timeout: LIMIT_MS, encoding: "utf8" })
       return (done.status === 0 && done.stdout && JSON.parse(done.stdout)) || {}

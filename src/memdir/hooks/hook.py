@@ -393,7 +393,8 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
     told = call.text("transcript_path")
-    path = own_transcript(memory.places.environment, call.host, told)
+    where = memory.places.environment
+    path = where.opencode_database if call.host == "opencode" else own_transcript(where, call.host, told)
     if told and not path:
         from memdir.events import request_refused
 
@@ -419,7 +420,8 @@ def _saved(memory: MemDir, call: HookCall) -> str:
     from memdir.text.printable import one_line
     from memdir.transcript.attended import is_headless
 
-    if is_headless(memory.places.environment, call.host, call.text("transcript_path")):
+    path = call.text("transcript_path")
+    if call.fields.get("is_headless") or is_headless(memory.places.environment, call.host, path):
         return ""
     lines = []
     try:

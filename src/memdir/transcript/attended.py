@@ -80,8 +80,7 @@ def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -
 
         from memdir.disk.append import append_bytes
 
-        words = "on" if is_on else "off", f"{time.time():.3f}", "prompt" if is_prompt else "-"
-        append_bytes(path, f"{' '.join(words)}\n".encode())
+        append_bytes(path, f"{'on' if is_on else 'off'} {time.time():.3f} {'prompt' if is_prompt else '-'}\n".encode())
 
 
 def _switches(layout: Layout, session: str) -> list[tuple[float, bool, bool]]:
@@ -124,12 +123,13 @@ def late_sessions(folder: str, *, but: str) -> list[str]:
     times = attended_times(folder)
     found = []
     for name in sorted(times, key=times.__getitem__)[-MAX_LATE:]:
-        attended = Attended.at(os.path.join(folder, name, ATTENDED_NAME))
-        try:
-            if attended and name != but and os.stat(attended.transcript).st_mtime > times[name]:
-                found.append(name)
-        except OSError:  # not written yet, gone, or a database
+        attended = Attended.at(os.path.join(folder, name, ATTENDED_NAME)) if name != but else None
+        path = attended.transcript if attended else ""
+        try:  # what is new in a database lies beside it at first
+            written = [os.stat(one).st_mtime for one in (path, f"{path}-wal") if os.path.exists(one)]
+        except OSError:  # gone just now
             continue
+        found += [name] if max(written, default=0.0) > times[name] else []
     return found
 
 
@@ -158,7 +158,7 @@ def is_codex_at_work(transcript: str, folder: str) -> bool:
 
 
 def is_headless(environment: Environment, host: str, transcript: str) -> bool:
-    """Whether nobody sees what a hook says: in `claude -p` and `codex exec`. Other agents do not tell."""
+    """Whether nobody sees what a hook says: in `claude -p`, under its SDKs, in `codex exec`; others tell."""
     if host != "codex":
         return host == "claude" and environment.is_headless_claude
     try:

@@ -37,7 +37,7 @@ BUSY_SECONDS = 1.0  # how long a lock of opencode's own is waited for; it reads 
 _STEPS = 10_000  # of SQLite's machine between two looks at the clock
 _LATEST_MS = 253_402_300_800_000  # the year 10000
 _SESSIONS = "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL"
-_ONE = "SELECT id, directory, time_updated FROM session WHERE id = ?"
+_ONE = "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL AND id = ?"
 _SIZE = "SELECT coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?"
 _MESSAGES = (
     "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id"
