@@ -74,11 +74,13 @@ class Module:
         return ".".join(("memdir", *parts))
 
     def is_below(self, *folder: str) -> bool:
-        return self.parts[: len(folder)] == folder
+        """Also the one module of a room that needs no folder."""
+        return self.parts[: len(folder)] == folder or self.parts == (*folder[:-1], f"{folder[-1]}.py")
 
     @property
     def is_core(self) -> bool:
-        return self.parts[0] not in (*SURFACES, "share") and not self.is_below(*BUILTIN) and not self.is_below(*BASH)
+        rooms = (*((name,) for name in (*SURFACES, "share")), BUILTIN, BASH)
+        return not any(self.is_below(*room) for room in rooms)
 
 
 def read_modules(package: Path) -> list[Module]:

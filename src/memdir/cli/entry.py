@@ -226,7 +226,7 @@ def load_command(place: str) -> Command:
     from importlib import import_module
 
     module, _, kind = place.partition(":")
-    found: Any = import_module(f"memdir.{module}" if "." in module else f"memdir.cli.{module}")
+    found: Any = import_module(f"memdir.{module.lstrip('.')}" if "." in module else f"memdir.cli.{module}")
     command: Command = getattr(found, kind)() if kind else found
     return command
 

@@ -1,1 +1,0 @@
-"""The command that removes what came from a session, a page or a person."""
