@@ -94,6 +94,21 @@ async def test_forty_turns_read_their_conversation_from_the_cache(
     assert share >= 0.95, f"{share:.1%}"
 
 
+async def test_who_asks_again_on_another_day_is_answered_as_of_that_day(
+    provider: Provider, server: ProviderServer, project: Path, clock: Clock
+) -> None:
+    """P7: what was said and not answered is retried the day after, and again on the same day."""
+    memory, _ = opened(project, provider, server, clock=clock)
+    server.add(*script(Refusal("no_credit"), Refusal("no_credit")))
+    async with host_of(memory) as host:
+        await host.say("Which day is it?")
+        clock.now += 86_400
+        for _ in range(2):
+            await host.retry()
+    days = [str(body).count("The date is") for body in main_requests(server)]
+    assert days == [1, 2, 2]
+
+
 async def test_every_request_begins_with_the_bytes_of_the_one_before(
     provider: Provider, server: ProviderServer, project: Path, clock: Clock
 ) -> None:

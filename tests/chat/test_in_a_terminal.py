@@ -430,6 +430,7 @@ async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(projec
             seen.press("/compact\rAnd a last one.\r")
             await seen.until(lambda: seen.chat._entered.qsize() == 3)
         await seen.shows("/retry there")
+        assert "This was not done any more: /compact" in "\n".join(seen.drawn.display)
         server.script_again(script(says("All of it.")))
         again, _ = opened(project, ANTHROPIC, server)
         async with host_of(again, session_id=seen.chat.host.session.id) as host:
@@ -521,6 +522,19 @@ async def test_a_turn_that_does_not_end_keeps_nobody_from_leaving(project: Path)
             await seen.shows("goes on with this conversation")
         finally:
             ended.set()
+
+
+async def test_a_key_takes_back_only_what_the_screen_says_it_does(project: Path) -> None:
+    """S14: what was known already was kept by nobody here, and who leaves twice has left."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    memory.add("Deploys are frozen on Fridays.")
+    MADE.clear()
+    async with alive(project, memory=memory) as seen:
+        seen.press("/remember Deploys are frozen on Fridays.\r")
+        await seen.shows("Known already: project_deploys_are_frozen_on_fridays.md")
+        assert "F5 takes it back" not in "\n".join(seen.drawn.display)
+        seen.chat.leave()
+        seen.chat.leave()
 
 
 async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterwards(project: Path) -> None:

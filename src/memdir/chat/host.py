@@ -209,7 +209,8 @@ class ChatHost:
                 await self.compact(is_automatic=True)
         finally:  # also where it was stopped: what the person said is kept
             self._write_unwritten()
-        return await self._asked_last()
+        said = (one.text for one in reversed(self.conversation.messages) if one.role == "user" and not one.is_meta)
+        return next((text for text in said if text), "")
 
     def keep(self, text: str, about: Sequence[Message] = ()) -> None:
         """Write down what the person says, to be answered another time: `retry` goes on with it."""
@@ -237,12 +238,7 @@ class ChatHost:
 
     async def retry(self) -> TurnEnd:
         """Go on from where the conversation stands; first with what was said and could not be written down."""
-        return await self._turn(self._write_down() if self._unwritten else self._asked_last())
-
-    async def _asked_last(self) -> str:
-        self.conversation.answer_open_calls()
-        said = (one.text for one in reversed(self.conversation.messages) if one.role == "user" and not one.is_meta)
-        return next((text for text in said if text), "")
+        return await self._turn(self._write_down())
 
     def stop(self) -> None:
         """End the turn that goes on, or what else the person waits for (Ctrl-C); what was said is kept."""

@@ -94,8 +94,8 @@ class Slash:
     async def do_remember(self, words: str) -> None:
         """keep something: /remember TEXT"""
         added = await asyncio.to_thread(self._memory.add, words)
-        verb = "Remembered" if added.is_new else "Known already"
-        self._screen.notice(f"{verb}: {added.memory.key}  (F5 takes it back)", style="green")
+        told = "Remembered: {}  (F5 takes it back)" if added.is_new else "Known already: {}"
+        self._screen.notice(told.format(added.memory.key), style="green")
 
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""

@@ -303,11 +303,13 @@ class ChatTerminal:
             await self.commands.run(text.strip())
         elif not _is_command(text):
             self.host.keep(text.strip("\n"), self._pasted_in(text))
+        else:
+            self.screen.notice(f"This was not done any more: {text.strip()}", style="yellow")
 
     def leave(self) -> None:
         """End the chat."""
         self._is_leaving = True
-        if self._session.app.is_running:
+        if self._session.app.is_running and not self._session.app.is_done:
             self._session.app.erase_when_done = True  # no empty prompt is left behind
             self._session.app.exit(exception=EOFError)
 
