@@ -374,6 +374,45 @@ def test_what_only_the_assistant_spoke_of_is_not_replaced_by_the_next_thing_said
     assert [draft.action for draft in drafts(ANSWERED.format(said=said), BILLING)] == ["create"]
 
 
+ANNA = memory("project_anna.md", "Anna owns billing, ask her before changing invoices")
+GERMAN = memory("feedback_german.md", "Please always answer in German")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "known"),
+    [
+        ("Okay: Anna owns billing, ask her before changing invoices.", "Don't add comments unless I ask.", ANNA),
+        (
+            "Okay: Please always answer in German.",
+            "We decided on Postgres instead of MySQL, for its JSON type.",
+            GERMAN,
+        ),
+        ("Understood.", "We decided on Postgres instead of MySQL, for its JSON type.", GERMAN),
+    ],
+)
+def test_an_answer_that_says_again_what_was_said_lets_nothing_be_replaced_by_news_of_another_thing(
+    answer: str, said: str, known: Existing
+) -> None:
+    """X6: neither a small word that both have nor "instead" makes one of them."""
+    draft = only(f"u: {known.description}.\na: {answer}\nu: {said}\na: OK.", known)
+    assert (draft.action, "**Before:**" in draft.body) == ("create", False)
+
+
+def test_what_was_said_in_turns_before_outlives_a_decision_of_another_thing() -> None:
+    """However many turns are read at once (X2, X5)."""
+    told = ("Bugs of the payment service are tracked in the Linear project PAY.", "Please always answer in German.")
+    news = "We decided to use Postgres instead of MySQL, because of the JSON operators."
+    found = drafts("".join(f"u: {text}\na: Understood.\n" for text in (*told, news)))
+    assert len(found) == 3 and not any("**Before:**" in draft.body for draft in found)
+
+
+@pytest.mark.parametrize(
+    "said", ["Remember that the demo is on 2027-01-15.", "The demo for the board is on 2027-01-15."]
+)
+def test_a_day_that_is_said_again_is_no_second_memory(said: str) -> None:
+    assert drafts(f"u: {said}\na: OK.", memory("project_demo.md", "The demo for the board is on 2027-01-15")) == ()
+
+
 @pytest.mark.parametrize(
     "said", ["No, we use MySQL 8 now.", "that changed, it's MySQL 8 now", "We switched to MySQL 8."]
 )

@@ -73,9 +73,7 @@ def _is_change(candidate: MemoryCandidate) -> bool:
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
     """A draft of these turns changed by a later one, as it would be had it been written in between."""
-    old, new = (
-        Topic.compose(name=one.name, description=one.description, kind=None, body=one.body) for one in (before, after)
-    )
+    old, new = (Topic.compose(name=x.name, description=x.description, kind=None, body=x.body) for x in (before, after))
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 

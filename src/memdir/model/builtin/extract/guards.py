@@ -15,7 +15,7 @@ from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_t
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import is_opposite, takes_back
+from memdir.text.nearness import is_opposite, kept_in_mind, takes_back
 from memdir.text.pastes import ends_reported, is_reported
 from memdir.text.sentences import sentences_of
 
@@ -80,15 +80,15 @@ def _is_safe(one: Scored) -> bool:
 
 def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
     """Whether a sentence of the instruction file or of a memory says it already."""
-    said = " ".join(one.seen.clause.sentence for one in candidate.core)
+    said = kept_in_mind(" ".join(one.seen.clause.sentence for one in candidate.core))
     topic = frozenset(stems(said)) - RULE_STEMS
     share = max((_said_by(text, said, topic) for text in shelf.instructions), default=0.0)
     if share >= INSTRUCTED_SHARE or (share and anywhere("instruction-file").search(candidate.turn.line.text)):
         return True
-    if any("change" in one.seen.meanings or one.seen.dates for one in candidate.core) or restated(candidate, shelf):
+    is_dated = any(span.is_relative for one in candidate.core for span in one.seen.dates)
+    if is_dated or any("change" in one.seen.meanings for one in candidate.core) or restated(candidate, shelf):
         return False
-    values = subject_and_values(said)[1]
-    same = [shelf.memories[number] for number in of_one_thing(candidate, shelf, topic)]
+    values, same = subject_and_values(said)[1], [shelf.memories[at] for at in of_one_thing(candidate, shelf, topic)]
     told = [text for memory in same for text in sentences_of(f"{memory.description}\n{memory.body}")]
     return any(_said_by(text, said, topic) == 1 and values <= subject_and_values(text)[1] for text in told)
 

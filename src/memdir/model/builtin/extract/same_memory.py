@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LEAST_SHARED = 0.8  # weight of what two facts share that may be one
 LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
+TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: "ask" and "use" have less
+MAX_LEANING = 4  # topic words of news that leans on what was said; more are a subject of its own
 SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
 RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
@@ -28,7 +30,7 @@ _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what i
 _NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+)(?!\d|[.,:/-]\d|[^\W\d_])")
 _OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
 _NEXT = re.compile(r"\s+([^\W\d_]+)")
-_WE = re.compile(r"(?:we|wir|nous|on|nosotros|noi|wij|vi)\b")
+_WE = re.compile(r"(?:(?:no|nein|non|não|nee|nej)\b\W*)?(?:we|wir|nous|on|nosotros|noi|wij|vi)\b")
 MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
 
@@ -131,14 +133,14 @@ def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool
 
 
 def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
-    """Whether only the assistant spoke of a memory: the person's words share none with it and lean on nothing that was
-    said. "Always answer in one line" behind an answer about a database says nothing of the database."""
-    turn, meanings = candidate.turn, {meaning for seen in candidate.turn.seen for meaning in seen.meanings}
+    """Whether only the assistant or earlier turns spoke of a memory: the person's words tell nothing of it and lean on
+    nothing that was said. "Always answer in one line" says nothing of the database that the answer before was about."""
+    turn, meanings = candidate.turn, frozenset().union(*(seen.meanings for seen in candidate.turn.seen))
     own = frozenset(stems(turn.line.text)) - _deciding(turn.line.text)
-    if own & shelf.topics[shelf.memories.index(memory)]:
+    if shelf.shared(own, shelf.memories.index(memory)) >= TELLING:
         return False
     leans, said = anywhere("leans", turn.language), fold(turn.line.text)
-    is_changed = "change" in meanings and "event" not in meanings
+    is_changed = bool(meanings & {"change", "halt"}) and "event" not in meanings and len(own) <= MAX_LEANING
     return not (leans.match(said) or (is_changed and (leans.search(said) or _WE.match(said))))
 
 
