@@ -231,6 +231,23 @@ def test_what_the_folder_has_lost_is_given_again(team: Team, folder: Path) -> No
     assert "Bob's words" in in_step(ann, cleo, bob)["b.md"] and len(ann.files()) == 2
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_what_is_given_again_goes_over_nothing_that_another_wrote_meanwhile(
+    team: Team, folder: Path, is_known: bool
+) -> None:
+    ann, bob, cleo = team("ann", "bob", "cleo")
+    if is_known:
+        shared(ann, bob, cleo, a=memory_text("a", BODY))
+    ann.put("a.md", memory_text("a", "What Ann knows."))
+    bob.put("a.md", memory_text("a", "What Bob knows."))
+    ann.sync()
+    text_of(folder, ann, "a.md").unlink()
+    bob.sync()
+    ann.sync()
+    told = "".join(in_step(cleo, bob, ann).values())
+    assert "What Ann knows." in told and "What Bob knows." in told
+
+
 def test_one_who_is_alone_goes_on_where_the_own_text_was_lost(team: Team, folder: Path) -> None:
     (ann,) = team("ann")
     shared(ann, a=memory_text("a", BODY))

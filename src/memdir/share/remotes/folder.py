@@ -103,7 +103,12 @@ class FolderRemote(Remote):
         refused: dict[str, Reason] = dict.fromkeys(waits, "missing")
         refused |= {key: why for key in changed if (why := heads[key].unread)}
         texts = {key: text for key in changed if (text := heads[key].text) is not None}
-        for key, one in ((key, one) for key, head in heads.items() for one in reversed(head.away) if one.is_new):
+        unseen = [(key, one) for key, head in heads.items() for one in reversed(head.away) if one.is_new]
+        given = {
+            key for key, head in heads.items() if head.lost
+        }  # again, and over nothing that is new: that comes next
+        unseen += [(key, own[key]) for own in lists.values() for key in given & own.keys() if own[key].is_new]
+        for key, one in unseen:
             before = {key: one.before} if one.before else {}
             lists[one.member] = {**{name: own for name, own in lists[one.member].items() if name != key}, **before}
             self._counted = {name for name in self._counted if not name.startswith(one.member)}
