@@ -6,13 +6,13 @@ import asyncio
 import os
 import resource
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from memdir import open_memory
+from memdir import MemDir, open_memory
 from memdir.agent import Allow, Deny
 from memdir.chat.host import ChatHost, HostOptions
 from memdir.dream.gates import last_dream
@@ -54,6 +54,15 @@ def once_recalled(_: Body) -> Outcome:
         if thread.name == "memdir recall":
             thread.join(60)
     return calls(("Glob", {"pattern": "*.md"}))
+
+
+def once_written(memory: MemDir) -> Callable[[Body], Outcome]:
+    """What runs behind a conversation: the first writes how release notes go, the others have nothing to do."""
+    path = os.path.join(memory.place.root, "feedback_notes.md")
+    head = "---\nname: Notes\ndescription: release notes\ntype: feedback\n---\n\n"
+    text = f"{head}Release notes go to the docs team first.\n"
+    steps = [calls(("Write", {"file_path": path, "content": text}))]
+    return lambda _: steps.pop() if steps else says("Nothing to save.")
 
 
 # P1-P7
@@ -447,8 +456,34 @@ async def test_what_was_said_and_never_answered_is_learned_by_the_next_conversat
     assert all(words in learned for words in ("release notes", "PostgreSQL", "auditors")), learned
 
 
-async def test_without_learning_memories_are_recalled_and_nothing_is_kept(project: Path) -> None:
-    memory = open_memory(project)
+async def test_what_came_of_a_conversation_goes_with_it_and_is_not_learned_again(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """L2: also not by a model that writes it down once more."""
+    memory, _ = opened(project, provider, server)
+    path = os.path.join(memory.place.root, "project_freeze.md")
+    head = "---\nname: Deploys are frozen\ndescription: Deploys are frozen until 2027-03-01\ntype: project\n---\n\n"
+    write = calls(("Write", {"file_path": path, "content": f"{head}{FROZEN}\n"}))
+    steps = [write, says("Saved."), write, says("Saved.")]
+    server.add(*script(says("Noted."), forks=lambda _: steps.pop(0) if steps else says("Nothing to save.")))
+    async with host_of(memory) as host:
+        await host.say(FROZEN)
+        await host.session.extraction.drain()
+        assert [one.key for one in memory.list()] == ["project_freeze.md"]
+        report = await asyncio.to_thread(memory.purge, host.session.id)
+        assert [one.name for one in report.files] == ["project/project_freeze.md"] and not memory.list()
+        await host.say("And thanks.")
+        await host.session.extraction.drain()
+    assert len(steps) < 2 and not memory.list()
+
+
+async def test_without_learning_memories_are_recalled_and_nothing_is_kept(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    memory, _ = opened(project, provider, server)
+    server.add(
+        *script(once_recalled, forks=lambda _: calls(("Write", {"file_path": "french.md", "content": "French"})))
+    )
     memory.add(FROZEN)
     before = {header.key for header in memory.list()}
     person = Person()
@@ -635,9 +670,12 @@ async def test_what_a_person_waits_for_beside_a_turn_is_stopped_like_one_and_the
         assert (await host.say("Go on.")).text == "Here again."
 
 
-async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_old_one(project: Path) -> None:
+async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_old_one(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
     """H2."""
-    memory = open_memory(project)
+    memory, _ = opened(project, provider, server)
+    server.add(*script(forks=once_written(memory)))
     person = Person()
     async with host_of(memory, person) as host:
         await host.say("From now on, release notes go to the docs team first: last time legal had to recall them.")
@@ -651,9 +689,13 @@ async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_o
         assert host.conversation.messages[1].text.startswith("From now on")
 
 
-async def test_a_conversation_that_was_left_a_moment_ago_is_gone_on_with(project: Path) -> None:
+async def test_a_conversation_that_was_left_a_moment_ago_is_gone_on_with(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
     """J3: while it is still learned from."""
-    async with host_of(open_memory(project)) as host:
+    memory, _ = opened(project, provider, server)
+    server.add(*script(forks=once_written(memory)))
+    async with host_of(memory) as host:
         await host.say("From now on, release notes go to the docs team first: last time legal had to recall them.")
         old = host.session.id
         await host.clear()

@@ -13,7 +13,7 @@ from memdir.errors import BadMemoryFile
 from memdir.store.trust import Trust, marked_trust
 from tests.chat.hosts import Person, host_of, opened
 from tests.conftest import Ran
-from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
+from tests.model.providers import ANTHROPIC, CHAT, Provider
 from tests.provider_server import ProviderServer, calls, says
 from tests.subagents.test_agent_tool import hands_over, scripted, sub_bodies
 from tests.subagents.test_definitions import define
@@ -44,7 +44,8 @@ async def run_once(memory: MemDir, server: ProviderServer, *steps: object, perso
 
 
 @pytest.mark.slow("project-", "local-")
-@pytest.mark.parametrize(("scope", "provider"), [*zip(SCOPES, (ANTHROPIC, PROVIDERS[1], ANTHROPIC), strict=True)])
+@pytest.mark.parametrize("provider", [ANTHROPIC, CHAT], ids=lambda provider: provider.name)
+@pytest.mark.parametrize("scope", SCOPES)
 async def test_it_writes_its_own_memory_and_is_told_of_it_the_next_time(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, scope: str
 ) -> None:

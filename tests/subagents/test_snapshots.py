@@ -19,7 +19,7 @@ from memdir.store.trust import Trust, marked_trust
 from memdir.subagents.snapshots import Standing, standing, take_snapshot, take_up
 from tests.chat.hosts import Person, host_of, opened
 from tests.conftest import Clock, Ran
-from tests.model.providers import ANTHROPIC
+from tests.model.providers import ANTHROPIC, CHAT, Provider
 from tests.provider_server import ProviderServer
 from tests.subagents.test_agent_memory import FLAKY, run_once, topic
 from tests.subagents.test_agent_tool import sub_bodies
@@ -99,13 +99,14 @@ async def test_nothing_begins_by_itself_where_nothing_is_kept(bob: MemDir) -> No
     assert not os.path.exists(bob.places.of(SCOPE).root)
 
 
+@pytest.mark.parametrize("provider", [ANTHROPIC, CHAT], ids=lambda provider: provider.name)
 async def test_a_newer_one_is_told_to_the_sub_agent_and_overwrites_nothing(
-    server: ProviderServer, project: Path, tmp_path: Path, ann: MemDir
+    provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, ann: MemDir
 ) -> None:
     save(ann)
     ann.forget("one", scope=SCOPE)
     Path(ann.places.of(SCOPE).root, "project_two.md").write_text(topic("mine", name="two"), encoding="utf-8")
-    memory, _ = opened(project, ANTHROPIC, server)  # another home: nothing was taken up there
+    memory, _ = opened(project, provider, server)  # another home: nothing was taken up there
     before = texts(memory.places.of(SCOPE).root)
     await run_once(memory, server, person=Person(["once"]))
     told = str(sub_bodies(server)[0]["messages"])
