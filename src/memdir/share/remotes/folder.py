@@ -104,9 +104,7 @@ class FolderRemote(Remote):
         refused |= {key: why for key in changed if (why := heads[key].unread)}
         texts = {key: text for key in changed if (text := heads[key].text) is not None}
         unseen = [(key, one) for key, head in heads.items() for one in reversed(head.away) if one.is_new]
-        given = {
-            key for key, head in heads.items() if head.lost
-        }  # again, and over nothing that is new: that comes next
+        given = {key for key, head in heads.items() if head.lost}  # again, and over nothing that is new
         unseen += [(key, own[key]) for own in lists.values() for key in given & own.keys() if own[key].is_new]
         for key, one in unseen:
             before = {key: one.before} if one.before else {}
