@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 SECONDS = 150.0  # until something is shown, on a busy machine
-ENTER, DOWN = "\r", "\x1b[B"
+ENTER, DOWN, UP = "\r", "\x1b[B", "\x1b[A"
 _CONTROL = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P_^][^\x1b]*\x1b\\|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x1b."
 )

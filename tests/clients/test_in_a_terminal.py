@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.coding_agents import NAMES
 from tests.clients.conftest import Desk, texts
-from tests.clients.terminal import DOWN, ENTER, Terminal
+from tests.clients.terminal import DOWN, ENTER, UP, Terminal
 from tests.clients.test_one_memory import QUESTION, recalled
 from tests.clients.test_subagents import PROMPT, TASK, delegates
 from tests.hooks.agents import wait_for
@@ -115,6 +115,23 @@ def test_codex_runs_no_hook_that_nobody_trusts_and_status_says_so(known: Desk) -
         answered(terminal, DOWN, DOWN)  # continue without trusting
         assert not recalled([said(known, terminal, QUESTION)])
     assert "trust" in known.memdir("attach", "--status", "codex", code=1)
+
+
+@pytest.mark.parametrize("keys", [(), (UP, UP)], ids=["refused", "allowed"])
+def test_what_claude_noted_of_the_server_in_a_repository_goes_with_detach(known: Desk, keys: tuple[str, ...]) -> None:
+    known.memdir("detach", "--yes")
+    known.memdir("attach", "claude", "--here", "--yes")
+    with opened(known, "claude") as terminal:
+        terminal.wait_for("New MCP server found")
+        for key in (*keys, ENTER):
+            terminal.type(key)
+        terminal.wait_for(READY["claude"])
+        assert recalled([said(known, terminal, QUESTION)])
+    path = known.project / ".claude/settings.local.json"
+    word = "enabledMcpjsonServers" if keys else "disabledMcpjsonServers"
+    assert json.loads(path.read_text(encoding="utf-8"))[word] == ["memdir"]
+    known.memdir("detach", "--yes")
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("name", NAMES)

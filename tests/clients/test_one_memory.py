@@ -127,6 +127,7 @@ def test_an_agent_that_is_attached_in_a_repository_has_memory_there_and_nowhere_
         for path in desk.project.rglob("*")
         if path.is_file() and ".git" not in path.parts and b"memdir" in path.read_bytes()
     ]
+    assert not (desk.home / ".gemini/trusted_hooks.json").exists(), "it warned of them once"
     assert not recalled(desk.asked(name, QUESTION))
 
 
