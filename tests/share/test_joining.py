@@ -411,6 +411,15 @@ def test_what_is_not_there_is_not_joined(memdir: Memdir, tmp_path: Path, project
     assert not open_memory(project).places.has_team
 
 
+def test_what_a_program_that_copies_folders_keeps_in_one_makes_it_no_other_than_an_empty_one(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    folder = tmp_path / "synced"
+    (folder / ".stfolder").mkdir(parents=True)
+    assert "a new team" in memdir("join", str(folder)).out
+    assert open_memory(project).places.has_team and (folder / ".stfolder").is_dir()
+
+
 # Tokens
 
 

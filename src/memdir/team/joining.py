@@ -125,7 +125,7 @@ def _require_folder(folder: str, *, is_new: bool) -> bool:
         except OSError as error:
             raise UsageError(f"{folder} cannot be made: {error.strerror}", remedy="Name another folder") from error
     try:
-        return not os.listdir(folder)
+        return all(name[0] == "." for name in os.listdir(folder))
     except OSError as error:
         raise RemoteError(f"{folder} cannot be read: {error.strerror}", kind="not_allowed") from error
 

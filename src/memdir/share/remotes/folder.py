@@ -320,7 +320,7 @@ class FolderRemote(Remote):
         with self._reached():
             if os.path.lexists(mark):
                 return
-            if os.listdir(self.folder):
+            if any(name[0] != "." or name == ".git" for name in os.listdir(self.folder)):
                 raise RemoteError(f"{self.folder} is not empty, and holds no team", kind="broken", remedy=remedy)
             write_project_file(mark, _MARKED)
 
