@@ -235,12 +235,12 @@ class Alive:
 
 
 @contextmanager
-def drawn(project: Path, *, no_learning: bool = False, memory: MemDir | None = None) -> Iterator[Alive]:
-    screen = pyte.Screen(90, 30)
+def drawn(project: Path, *, no_learning: bool = False, memory: MemDir | None = None, rows: int = 30) -> Iterator[Alive]:
+    screen = pyte.Screen(90, rows)
     screen.set_mode(pyte.modes.LNM)  # as a terminal that no program made raw
     stream = pyte.Stream(screen)
     told = SimpleNamespace(write=stream.feed, flush=lambda: None, isatty=lambda: True, encoding="utf-8")
-    output = Vt100_Output(told, lambda: Size(rows=30, columns=90), term="xterm-256color")
+    output = Vt100_Output(told, lambda: Size(rows=rows, columns=90), term="xterm-256color")
     memory = memory or open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     options = SimpleNamespace(resume=None, latest=False, allow=[], no_learning=no_learning)
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
@@ -317,6 +317,24 @@ async def test_a_question_stays_until_it_is_answered_whatever_key_is_pressed(pro
         await seen.shows("Nothing runs in the background")
         seen.press(F2)
         await seen.shows("Nothing runs in the background", gone=True)
+
+
+@pytest.mark.parametrize("rows", [30, 9])
+async def test_what_is_asked_is_seen_however_much_runs_and_however_low_the_terminal_is(
+    project: Path, rows: int
+) -> None:
+    """H1: a model may call forty tools at once, and say much before."""
+    async with alive(project, rows=rows) as seen:
+        seen.chat._heard(ChatEvent("text", {"text": "and so on\n" * 40}))
+        for number in range(40):
+            seen.chat._heard(
+                ChatEvent("tool", {"id": str(number), "tool": "Read", "input": {"file_path": f"{number}"}})
+            )
+        asked = asyncio.create_task(seen.chat.choose("Which one?", ["this", "that"]))
+        for words in ("Which one?", "1  this", "2  that", "› ", "F2 tasks"):
+            await seen.shows(words)
+        seen.press("2\r")
+        assert await asyncio.wait_for(asked, SECONDS) == 1
 
 
 async def test_a_sentence_that_begins_with_a_digit_answers_no_question(project: Path) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from memdir.types import SessionSummary
 
 Result = TypeVar("Result")
-LIVE_LINES = 6  # of what is being said; the rest is in the scrollback as soon as its block is complete
+LIVE_LINES = 6  # of what is being said, and of calls; the rest is in the scrollback as soon as it is complete
 CHOICE_INDENT = 5  # of what is chosen by a digit: what stands before it
 LARGE_PASTE_LINES = 30  # more are put aside under a name: nobody edits them in a prompt
 LARGE_PASTE_CHARACTERS = 3_000
@@ -497,16 +497,17 @@ class ChatTerminal:
         prompt: StyleAndTextTuples = [("bold ansicyan", "› ")]
         if self._session.app.is_done:  # what stays in the scrollback is what was typed
             return prompt
-        width = self._session.app.output.get_size().columns
+        height, width = self._session.app.output.get_size()
         said = printable(self._blocks.tail(LIVE_LINES * width * 2))
         lines = [("class:live", row) for row in self.screen.rows(said, width)[-LIVE_LINES:]] if said.strip() else []
-        lines += [("class:live", self.screen.fitted(f"… {line}", width - 1)) for line in self._running.values()]
+        running = list(self._running.values())[-LIVE_LINES:]
+        lines += [("class:live", self.screen.fitted(f"… {line}", width - 1)) for line in running]
         lines += [
             (style, row)
             for style, text in (self.panel.lines() if self.panel else ())
             for row in self.screen.rows(printable(text).replace("\n", " "), width, 0 if style else CHOICE_INDENT)
         ]
-        return [*((style, f"{text}\n") for style, text in lines), *prompt]
+        return [*((style, f"{text}\n") for style, text in lines[2 - height :]), *prompt]  # also what is asked
 
     def _footer(self) -> StyleAndTextTuples:
         """What runs, first of all; then who answers and how to get help, as far as there is room."""
