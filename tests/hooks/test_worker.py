@@ -153,7 +153,7 @@ def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
     agent.say(RULE)
     other = make_agent("codex" if agent.host == "claude" else "claude", session="zzzz-0000")
     make_agent(agent.host).start("compact")
-    assert is_idle(), "one that goes on itself is not over"
+    assert is_idle() or agent.host == "opencode", "one that goes on itself is not over"
     other.start()
     wait_for(memories)
     wait_for(is_idle)
@@ -174,6 +174,17 @@ def test_what_a_sub_agent_is_told_that_goes_on_from_an_earlier_run_is_no_rule(
         database.execute("UPDATE session SET parent_id = 'ses_another'")
     work(agent)
     assert not memories() and not WorkQueue(layout).waiting()
+
+
+@pytest.mark.parametrize("agent", ["opencode"], indirect=True)
+def test_a_session_does_not_go_on_because_another_writes_into_the_same_database(
+    agent: Agent, layout: Layout, make_agent: MakeAgent
+) -> None:
+    """D1: a dream would count it once more each time."""
+    turn(agent, layout, RULE)
+    work(agent)
+    make_agent("opencode", session="ses_another").say(OTHER)
+    assert late_sessions(layout.project_home, but="") == [] and not WorkQueue(layout).waiting()
 
 
 @contextmanager

@@ -178,6 +178,10 @@ def _after(memory: MemDir, call: HookCall) -> None:
         is_new = os.path.exists(memory.place.index) and not (is_read and SessionStart(memory, call.host).is_kept)
         if _has_left(memory, call) or is_new:
             detach("hook", "--work", memory.layout.work_tree)
+    if call.event == "prompt" and call.host == "opencode":  # nobody else could tell that its turn was broken off
+        from memdir.hooks.work_queue import WorkQueue
+
+        WorkQueue(memory.layout).add(call.session)
     if memory.places.syncs and call.event == "prompt":
         from memdir.disk.append import append_bytes
 
@@ -204,7 +208,7 @@ def _has_left(memory: MemDir, call: HookCall) -> bool:
         from memdir.hooks.work_queue import WorkQueue
 
         WorkQueue(memory.layout).add(session)
-    return bool(_names_in_queue(memory))
+    return any(name != call.session for name in _names_in_queue(memory))
 
 
 def _names_in_queue(memory: MemDir) -> list[str]:
@@ -393,8 +397,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
     begun = 0 if call.event in ("stop", "end") else time.time()
     told = call.text("transcript_path")
-    where = memory.places.environment
-    path = where.opencode_database if call.host == "opencode" else own_transcript(where, call.host, told)
+    path = own_transcript(memory.places.environment, call.host, told)
     if told and not path:
         from memdir.events import request_refused
 

@@ -123,13 +123,12 @@ def late_sessions(folder: str, *, but: str) -> list[str]:
     times = attended_times(folder)
     found = []
     for name in sorted(times, key=times.__getitem__)[-MAX_LATE:]:
-        attended = Attended.at(os.path.join(folder, name, ATTENDED_NAME)) if name != but else None
-        path = attended.transcript if attended else ""
-        try:  # what is new in a database lies beside it at first
-            written = [os.stat(one).st_mtime for one in (path, f"{path}-wal") if os.path.exists(one)]
-        except OSError:  # gone just now
+        attended = Attended.at(os.path.join(folder, name, ATTENDED_NAME))
+        try:
+            if attended and name != but and os.stat(attended.transcript).st_mtime > times[name]:
+                found.append(name)
+        except OSError:  # not written yet, gone, or a database
             continue
-        found += [name] if max(written, default=0.0) > times[name] else []
     return found
 
 
