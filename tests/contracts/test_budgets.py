@@ -12,9 +12,9 @@ NOT_YET = {
     "files without model/builtin": 287,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 4_465,
     "lines of chat": 2_062,  # so that what is sent is kept whole, whatever comes, and nothing that hangs holds anybody
-    "lines of hooks": 2_023,  # so that a sync waits for the end of a turn, and a daemon that comes up ends when told to
+    "lines of hooks": 2_026,  # so that a sync waits for the end of a turn, and a daemon that comes up ends when told to
     "lines of attach": 2_020,  # so that what agents note of ours beside their settings goes with it
-    "lines in all": 61_277,  # with 2,062 of the chat, and 1,100 of sub-agents
+    "lines in all": 61_279,  # with 2,062 of the chat, and 1,100 of sub-agents
     "files in all": 323,
 }
 
