@@ -321,3 +321,33 @@ def test_who_comes_back_after_a_purge_is_not_purged_again(hub: HubServer, tmp_pa
     is_purged("What Ann said later.")
     assert purges() == ["ann"]
     place.admin.connection.close()
+
+
+def test_a_folder_that_is_renamed_while_the_network_fails_is_missed_by_nobody(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than one request takes: what goes under its old name comes under its new one with the same."""
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    texts = [memory_text(f"m{number}", f"Said as number {number}.") for number in range(120)]
+    for number, text in enumerate(texts):
+        ann.put(f"old/m{number}.md", text)
+    ann.sync(), bob.sync()
+    (ann.root / "old").rename(ann.root / "new")
+    ask, sent = HubRemote._json, []
+
+    def cut_off(self: HubRemote, method: str, *words: object, **more: object) -> object:
+        sent.append(method)
+        if sent.count("POST") > 1:
+            raise RemoteError("cut off")
+        return ask(self, method, *words, **more)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HubRemote, "_json", cut_off)
+        assert ann.sync().reason == "offline"
+    bob.sync()
+    assert sorted(bob.files().values()) == sorted(texts)
+    ann.sync(), bob.sync()
+    assert bob.files() == ann.files() and all(key.startswith("new/") for key in bob.files())
+    for one in (ann, bob):
+        one.remote.close()

@@ -154,7 +154,7 @@ class HubRemote(Remote):
         refused: dict[str, Reason] = {}
         since, restored = _numbers(expected.revision)
         self._until = time.monotonic() + EXCHANGE_SECONDS
-        for keys in _batches(delta):
+        for keys in _batches(delta, expected):
             changes = [_change(key, delta, expected) for key in keys]
             answer = self._json("POST", f"{self._path}/batch", {"changes": changes})
             for one in answer.parts("results"):
@@ -310,11 +310,11 @@ def _hang_up(wire: socket.socket) -> None:
         wire.shutdown(socket.SHUT_RDWR)
 
 
-def _batches(delta: Delta) -> list[list[str]]:
-    """Keys in requests of a size that a hub takes, deletions first, so that a rename in capitals only passes."""
-    batches: list[list[str]] = []
-    size = 0
-    for key in sorted(delta.versions, key=lambda one: (not delta.versions[one].is_gone, one)):
+def _batches(delta: Delta, expected: Manifest) -> list[list[str]]:
+    """Keys in requests of a size that a hub takes. What was renamed goes with the same one: others may come no more."""
+    batches, size = list[list[str]](), 0
+    texts = {key: one.digest or expected.digest(key) for key, one in delta.versions.items()}
+    for key in sorted(texts, key=lambda one: (texts[one], delta.versions[one].is_gone, one)):
         more = len(delta.texts.get(key, b""))
         if not batches or len(batches[-1]) >= BATCH or size + more > BATCH_BYTES:
             batches.append([])
