@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 
 import pytest
 
@@ -404,6 +405,30 @@ def test_what_was_said_in_turns_before_outlives_a_decision_of_another_thing() ->
     news = "We decided to use Postgres instead of MySQL, because of the JSON operators."
     found = drafts("".join(f"u: {text}\na: Understood.\n" for text in (*told, news)))
     assert len(found) == 3 and not any("**Before:**" in draft.body for draft in found)
+
+
+APART = (
+    "From now on never mock the database in tests: mocks hid a broken migration.",
+    "We no longer support Python 3.8.",
+    "Please always answer in German.",
+    "Customers in Canada get invoices in French.",
+    "Anna owns billing, ask her before changing invoices.",
+    "Use tabs instead of spaces in Makefiles and Go files.",
+    "We decided to use Postgres instead of MySQL, because of the JSON operators.",
+    "Wir haben entschieden, dass die App nur noch auf Deutsch erscheint.",
+    "From now on, write tests before the code.",
+    "Don't add comments to my code unless I ask.",
+)
+
+
+@pytest.mark.parametrize("answer", ["Understood.", "Okay: {}"])
+@pytest.mark.parametrize(("first", "second"), list(permutations(APART, 2)))
+def test_two_things_that_were_said_one_after_the_other_are_two_memories(first: str, second: str, answer: str) -> None:
+    """X5, X6: in one run or in two, whatever words tell of a change and whatever the assistant says between them."""
+    later = f"a: {answer.format(first)}\nu: {second}\na: {answer.format(second)}"
+    one, other = drafts(f"u: {first}\n{later}")
+    assert "**Before:**" not in one.body + other.body
+    assert only(later, Existing(one.file, one.name, one.description, one.type, one.body)).action == "create"
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ class UserTurn:
     language: str
     before: str
     asked: str  # by the user in the turns before, where the topic may have been named
+    is_answered: bool  # that was a question: what was answered may be corrected, "we switched to MySQL"
     seen: tuple[Seen, ...] = ()
 
 
@@ -68,7 +69,7 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
             before = clean(line.text)
         else:
             asked = " ".join(turn.line.text for turn in turns[-RECENT_TURNS:])
-            turn = UserTurn(line, at, language(fold(line.text)), before, asked)
+            turn = UserTurn(line, at, language(fold(line.text)), before, asked, asked.rstrip()[-1:] in ("?", "？"))
             turns.append(_observed(turn, conversation.now))
     return tuple(turns)
 

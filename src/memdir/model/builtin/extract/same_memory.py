@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 LEAST_SHARED = 0.8  # weight of what two facts share that may be one
 LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
 TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: "ask" and "use" have less
-MAX_LEANING = 4  # topic words of news that leans on what was said; more are a subject of its own
 SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
 RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
@@ -119,7 +118,7 @@ def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool
     that share hardly more than "we decided to use" are two."""
     meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
     if candidate.type != "feedback" or memory.type != "feedback":
-        said = f"{candidate.turn.before}\n{candidate.turn.line.text}"
+        said = f"{candidate.turn.before * candidate.turn.is_answered}\n{candidate.turn.line.text}"
         topic = frozenset(stems(said)) - _deciding(said)
         is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
         number = shelf.memories.index(memory)
@@ -128,7 +127,7 @@ def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
     if meanings & {"change", "durable"}:
-        return not mine & theirs
+        return 2 * len(mine & theirs) < min(len(mine), len(theirs)) or not mine & theirs
     return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
 
 
@@ -140,7 +139,7 @@ def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
     if shelf.shared(own, shelf.memories.index(memory)) >= TELLING:
         return False
     leans, said = anywhere("leans", turn.language), fold(turn.line.text)
-    is_changed = bool(meanings & {"change", "halt"}) and "event" not in meanings and len(own) <= MAX_LEANING
+    is_changed = turn.is_answered and bool(meanings & {"change", "halt"}) and "event" not in meanings
     return not (leans.match(said) or (is_changed and (leans.search(said) or _WE.match(said))))
 
 
@@ -151,10 +150,10 @@ def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _deciding(text: str) -> frozenset[str]:
-    """The stems of what says that something was decided, which is no part of what it is about."""
+    """The stems of what says that something was decided or changed, which is no part of what it is about."""
     said = fold(text)
     words = tokens(said)
-    found = (cue for cue in cues(said, words, language(said)) if cue.meaning == "decide")
+    found = (cue for cue in cues(said, words, language(said)) if cue.meaning in ("decide", "change"))
     return frozenset(stem for cue in found for stem in stems(" ".join(words[cue.at :][: len(cue.phrase.split())])))
 
 
