@@ -107,7 +107,7 @@ def _can_hold_folders(folder: str) -> bool:
 
 def check_history(store: MemoryStore) -> Iterator[Finding]:
     if not store.history.is_readable:
-        message = "git is not installed: changes are kept, but log, diff, restore and undo do not work without it"
+        message = "git is not installed: log, diff, restore and undo do not work, and what was forgotten may come back"
         yield Finding("history", "warning", message, "", "Install git")
         return
     try:
