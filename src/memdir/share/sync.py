@@ -443,7 +443,7 @@ class Sync:
         return found
 
     def _note_push(self, known: KnownTeam, result: PushResult, report: SyncReport) -> None:
-        for key, version in result.accepted.items():
+        for key, version in sorted(result.accepted.items()):
             known.note(key, version, is_here=not version.is_gone)
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
