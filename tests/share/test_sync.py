@@ -363,6 +363,26 @@ def test_a_repository_that_was_set_back_takes_nobody_back(team: Team, place: Tea
         assert sorted(files) == ["m0.md", "m2.md", "m3.md", "new.md"] and "Ann's line" in files["m0.md"]
 
 
+@pytest.mark.parametrize("kind", ["git"])
+def test_what_was_taken_out_of_a_repository_by_force_is_not_sent_there_again(team: Team, place: TeamPlace) -> None:
+    """A secret that plain git had put there: what is only sent does not bring it back with its commit (E5)."""
+    assert isinstance(place, GitPlace)
+    (ann,) = team("ann")
+    shared(ann, a=memory_text("a", BODY))
+    good, token = place.run("rev-parse", "main").decode().strip(), github_token()
+    blob = place.run("hash-object", "-w", "--stdin", stdin=memory_text("b", f"Use {token}").encode()).decode().strip()
+    rows = place.run("ls-tree", "main") + f"100644 blob {blob}\tb.md\n".encode()
+    tree = place.run("mktree", stdin=rows).decode().strip()
+    place.run("update-ref", "refs/heads/main", place.run("commit-tree", tree, "-p", good, "-m", "b").decode().strip())
+    assert ann.sync().left_out["b.md"].reason == "secret"
+    place.run("update-ref", "refs/heads/main", good)
+    place.run("gc", "--quiet", "--prune=now")
+    ann.put("c.md", memory_text("c", BODY))
+    assert ann.sync(pushes_only=True).reason == "conflict"
+    assert ann.sync().sent == ["c.md"] and ann.sync(pushes_only=True).reason == "no_change"
+    assert token.encode() not in b"".join(place.contents())
+
+
 def test_undo_takes_back_what_one_did_oneself_and_not_what_came_from_the_team(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))

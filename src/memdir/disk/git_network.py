@@ -81,16 +81,16 @@ class GitNetwork:
         options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet", "--no-recurse-submodules")
         self._run("fetch", *options, *tip, *self._half("upload-pack"), "--", self.url, f"refs/heads/{branch}")
 
-    def push(self, commit: str, branch: str) -> bool:
-        """Make a commit the last one of a branch there; False where somebody else was faster."""
-        options = ("push", "--porcelain", "--no-verify", *self._half("receive-pack"))
+    def push(self, commit: str, branch: str, parent: str) -> bool:
+        """Make a commit the last one of a branch there, after `parent` or none; False where another is the last."""
+        lease = f"--force-with-lease=refs/heads/{branch}:{parent}"
+        options = ("push", "--porcelain", "--no-verify", lease, *self._half("receive-pack"))
         status, output, errors = self._call((*options, "--", self.url, f"{commit}:refs/heads/{branch}"))
         if status == 0:
             return True
         told = output.decode("utf-8", "replace")
-        if "[rejected]" in told or re.search(
-            r"cannot lock ref|failed to (?:update|lock)|incorrect old value", told + errors
-        ):
+        overtaken = r"cannot lock ref|failed to (?:update|lock)|incorrect old value"
+        if "[rejected]" in told or re.search(overtaken, told + errors):
             return False
         if "[remote rejected]" in told:
             reason = told.partition("[remote rejected]")[2].strip().splitlines()[0]

@@ -127,7 +127,7 @@ class GitRemote(Remote):
             commit = self._commit(fitting, delta.texts, parent)
         except HistoryError as error:
             raise RemoteError(f"the change cannot be put together: {error.message}", kind="broken") from error
-        if not self._network.push(commit, BRANCH):
+        if not self._network.push(commit, BRANCH, parent):
             return clashes
         return PushResult(fitting, refused, commit, told)
 
