@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agent.forgotten import MAX_ALIKE, _ByWord, _Told
-from memdir.dream.dream import Dreamer, DreamPlan, DreamReport, DreamTask, NotDreamt
+from memdir.dream.dream import DreamReport, DreamTask, NotDreamt
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Request, ScriptedModel, calls, says
@@ -40,6 +40,7 @@ class Life:
     clock: Clock
     events: Events
     answers: list[str] = field(default_factory=list)
+    is_for_all_projects: bool = False  # whether what is about the person is learned into the user scope
 
     @property
     def root(self) -> Path:
@@ -61,7 +62,8 @@ class Life:
         SessionState.load(session, self.memory.layout).move_cursor("")
 
     def catches_up(self, model: Model) -> None:
-        plan = ExtractionPlan(self.memory.stores.of_project(), str(self.root.parent))
+        stores = self.memory.stores.learning() if self.is_for_all_projects else self.memory.stores.of_project()
+        plan = ExtractionPlan(stores, str(self.root.parent))
         machine = CatchUp(self.memory.layout, plan, model, "scripted", self.events, self.clock)
         asyncio.run(machine.run("another"))
 
@@ -80,10 +82,8 @@ class Life:
         return ScriptedModel([*read, write, done] * times)  # type: ignore[list-item]
 
     def dreams(self, model: Model, *sessions: str) -> DreamReport | NotDreamt:
-        plan = DreamPlan(
-            self.memory.stores.of_project(), str(self.root.parent), self.memory.layout.project_home, sessions
-        )
-        dreamer = Dreamer(plan, model, self.events, self.clock)
+        dreamer = self.memory.session("dreaming")._dreamer(sessions)
+        dreamer.model = model
         return asyncio.run(dreamer.dream(Request("scripted"), DreamTask(len(sessions))))
 
     def told(self) -> str:
@@ -159,6 +159,34 @@ def test_what_a_person_forgot_is_not_dreamt_back(life: Life, way: Callable[[Life
     assert "has not said it since" in life.answers[0]
     logged = repr([event.fields for event in life.events.events])
     assert "90k" not in logged
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize("way", ["forget", "undo"])
+def test_what_a_person_forgot_for_all_projects_is_not_dreamt_into_one(life: Life, way: str, words: str) -> None:
+    """T1: whose history remembers it is another one than that of the memories which the dream puts in order."""
+    life.is_for_all_projects = True
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    assert [header.key for header in life.memory.list(scope="user")] == ["salary.md"]
+    life.memory.forget("salary.md", scope="user") if way == "forget" else life.memory.undo(scope="user")
+    report = life.dreams(life.model("pay.md", topic("Pay", words, "user")), "monday")
+    assert isinstance(report, DreamReport)
+    assert "90k" not in life.told()
+    assert "has not said it since" in life.answers[0]
+    assert isinstance(life.dreams(BuiltinModel(), "monday"), DreamReport)
+    assert "90k" not in life.told()
+
+
+def test_what_was_replaced_for_all_projects_is_not_dreamt_into_one(life: Life) -> None:
+    life.is_for_all_projects = True
+    life.said("monday", "I prefer the editor Emacs for everything, keep that in mind.")
+    emacs = topic("Editor", "The user prefers the editor Emacs for everything.", "user")
+    life.learns("editor.md", emacs)
+    life.said("tuesday", "I prefer the editor Vim for everything now, no longer Emacs.")
+    life.memory.update("editor.md", "The user prefers the editor Vim for everything.", scope="user")
+    life.dreams(life.model("editor.md", emacs), "monday", "tuesday")
+    assert "Emacs" not in life.told()
 
 
 def test_the_built_in_model_does_not_dream_or_learn_it_back_either(life: Life) -> None:

@@ -670,6 +670,7 @@ class Session:
             memory.layout.project_home,
             tuple(name for name in sessions if name not in of_others),
             has_log=True,
+            beside=[memory.stores.of("user")],
             others=others,
             attended=lambda: self._sessions_of_others(attended_times(memory.layout.project_home)),
             overrides=memory.layout.prompts,

@@ -183,9 +183,15 @@ class Forgotten:
     """Asks the history of some stores, and what the user said, about claims that are about to be written."""
 
     def __init__(
-        self, stores: Sequence[MemoryStore], heard: Callable[[], Iterable[Heard]], *, is_live: bool = False
+        self,
+        stores: Sequence[MemoryStore],
+        heard: Callable[[], Iterable[Heard]],
+        *,
+        is_live: bool = False,
+        beside: Sequence[MemoryStore] = (),
     ) -> None:
         self._stores = stores
+        self._beside = beside  # of which only the history is asked: what stands there does not stand here
         self._hear = heard
         self._is_live = is_live  # one conversation that goes on: "the old one was right" needs no name
         self._told = cache(lambda text: _Told(text, self._came(text)))  # what stands here, each sentence read once
@@ -337,7 +343,7 @@ class Forgotten:
 
     @cached_property
     def _histories(self) -> list[Gone]:
-        by_base = {store.place.base: store for store in self._stores}
+        by_base = {store.place.base: store for store in (*self._stores, *self._beside)}
         return [store.gone() for store in by_base.values()]
 
     @cached_property

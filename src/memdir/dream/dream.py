@@ -75,6 +75,7 @@ class DreamPlan:
     attended: Callable[[], Iterable[AttendedSession]] = tuple  # all of them that there ever were
     changes_team: bool = True  # whether the team's memories may be put in order: somebody here asked for it
     has_log: bool = False  # whether the lines of daily logs are to become memories
+    beside: Sequence[MemoryStore] = ()  # whose memories it leaves alone, and brings nothing back that is gone there
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,9 @@ class Dreamer:
         self.plan = self._without_purged()
         # The fork may look into older sessions than those under review, and take an old word for a new one.
         forgotten = Forgotten(
-            self.plan.stores, lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended())
+            self.plan.stores,
+            lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended()),
+            beside=self.plan.beside,
         )
         rules = DreamRules(forgotten, self.plan.stores, self._said, self.plan.changes_team)
         workspace = Workspace(self.plan.stores, rules.rule)
