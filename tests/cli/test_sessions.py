@@ -16,7 +16,7 @@ import pytest
 
 from memdir.memdir import MemDir, open_memory
 from memdir.remember.session_state import SessionState
-from memdir.store.history import Origin
+from memdir.store.history import Origin, tell_lines
 from memdir.store.topic import Topic
 from memdir.transcript.conversation import Conversation, resume
 from memdir.transcript.file_history import FileHistory
@@ -401,6 +401,22 @@ def test_prune_shows_first_and_deletes_only_when_told(
     assert not os.path.exists(memory.layout.session(SECOND))
     assert "Deleted 1 session," in memdir(*words, "--yes", "--with-sources").out
     assert not os.path.exists(memory.layout.session_folder(FIRST))
+
+
+def test_prune_leaves_what_memories_for_all_projects_and_dreams_were_taken_from(
+    memdir: Memdir, memory: MemDir, talk: Conversation, long_talk: Conversation
+) -> None:
+    """L1: whichever scope they are kept in, and however many conversations a change took lines from."""
+    for session, age in ((FIRST, 400), (SECOND, 200)):
+        at(memory.layout.session(session), age)
+    text = Topic.compose(name="No merges", description="d", kind=None, body="b\n").data
+    with memory.stores.to_write("user").changing(Origin("extract", session=FIRST), "extract no_merges.md") as change:
+        change.write("no_merges.md", text)
+    lines = tell_lines({"no_merges.md": [("another", "a1"), (SECOND, "b2")]})
+    with memory.store.changing(Origin("dream"), "dream: 1 memory written, 0 removed", Lines=lines) as change:
+        change.write("no_merges.md", text)
+    shown = answer(memdir("sessions", "prune", "--older-than", "90", "--keep", "0", "--yes", "--json"))
+    assert [one["staysBecause"] for one in shown["sessions"]] == ["memories come from it"] * 2
 
 
 def test_why_quotes_the_conversation_and_says_when_it_is_gone(

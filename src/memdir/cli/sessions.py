@@ -166,8 +166,8 @@ class Prune:
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         layout = context.at_hand().layout
-        named = () if options.with_sources else context.memory.store.history.log()
-        kept = frozenset(commit.trailers.get("Session", "") for commit in named)
+        stores = {} if options.with_sources else context.memory.stores.among("all")
+        kept = {session for store in stores.values() for one in store.history.log() for session in one.sessions}
         before = context.memory.clock() - options.older_than * DAY_SECONDS
         candidates = plan_pruning(layout, sessions(context), kept, before=before, keep_newest=options.keep)
         titles = {one.ref.id: look(context, one.ref).title for one in candidates}

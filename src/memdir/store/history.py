@@ -128,6 +128,12 @@ class Commit:
             found[self.trailers.get("Session", "")] = ids
         return found
 
+    @property
+    def sessions(self) -> set[str]:
+        """All conversations that something in this change was taken from (L1)."""
+        lines = self.trailers.get(_LINES, "").replace("; ", " ").split()
+        return {self.trailers.get("Session", ""), *(line.rpartition(":")[0] for line in lines)}
+
     def logged_of(self, path: str) -> dict[str, list[str]]:
         """The lines of daily logs that a file was made from: their ids, by log (K3)."""
         return self._told_of(path, _LOGGED)
