@@ -154,10 +154,8 @@ train: $(STAMP)  ## Rebuild what the built-in model learned from evals/data (min
 	@$(RUN) $(BIN)/python -m evals.train_recall.calibrate --encoder words --write
 	@$(RUN) $(BIN)/python -m evals.train_recall.calibrate --encoder pair --write
 
-eval: $(STAMP)  ## The built-in model on our own data, dev beside the fold that nobody read (minutes)
-	@$(RUN) $(BIN)/python -m evals.extract
-	@$(RUN) $(BIN)/python -m evals.pairs
-	@$(RUN) $(BIN)/python -m evals.stores
+eval: $(STAMP)  ## The built-in model on our own data, one table: dev beside the folds that nobody read (minutes)
+	@$(RUN) $(BIN)/python -m evals.table
 
 DATA ?= ../shared/evals
 data:

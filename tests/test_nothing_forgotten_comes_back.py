@@ -145,6 +145,20 @@ def test_what_a_person_forgot_is_not_learned_again_from_an_old_conversation(
     assert "has not said it since" in life.answers[0]
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_nor_where_there_is_no_git(life: Life, way: Callable[[Life], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a small container."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    life.said("monday", SECRET_WISH)
+    life.learns("salary.md", MEMORY)
+    way(life)
+    life.again("monday")
+    life.learns("pay.md", topic("Pay", WORDS["the same"], "user"))
+    life.dreams(life.model("wage.md", topic("Wage", WORDS["other words"], "user")), "monday")
+    assert "90k" not in life.told()
+    assert len(life.answers) == 2 and all("has not said it since" in one for one in life.answers)
+
+
 @pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_person_forgot_is_not_dreamt_back(life: Life, way: Callable[[Life], None], words: str) -> None:

@@ -292,7 +292,7 @@ def test_without_git_everything_else_works(store: MemoryStore, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(tmp_path / "nothing-here"))
     key = add(store, "First")
     assert store.read(key).topic.body == "\nFirst\n"
-    assert not store.history.is_readable
+    assert store.history.is_readable and not store.history.has_git
     assert not os.path.exists(store.place.journal)
     forget_memories(store, [key], origin=CLI)
     assert store.scan().headers == []

@@ -133,7 +133,45 @@ def test_unknown_changes_and_files_are_named(store: MemoryStore) -> None:
         restore(store, "one.md")
 
 
-def test_without_git_the_remedy_is_named(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_one_looks_and_goes_back_as_with_it(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S14: as in a small container, whose system has none."""
+    add_memory(store, "One", kind=None, origin=CLI)
+    add_memory(store, "Two", kind=None, origin=CLI)
+    for name in ("sub/by hand.md", "sub/deep/über.md"):
+        path = Path(store.root, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    store.record_outside_changes()
+    forget_memories(store, ["one.md"], origin=CLI)
+    first, *_, last = reversed([one.id for one in store.history.log()])
+
+    def told() -> object:
+        history = store.history
+        some = [history.log(), history.log("sub"), history.log("sub/by hand.md"), history.log(since=first)]
+        some += [history.log(limit=2), [one for one in [history.find_commit(first[:8])] if one]]
+        commits = [
+            (one.id, one.time, one.subject, one.trailers, one.has_parent, [(f.path, f.before, f.after) for f in one.files])
+            for one in (one for log in some for one in log)
+        ]
+        texts = history.contents([file.after for one in some[0] for file in one.files])
+        return commits, texts, history.is_behind(first, last), history.is_behind(last, first)
+
+    with_git = told()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert told() == with_git
+    undo(store)
+    assert store.read("one.md").topic.body == "\nOne\n"
+    Path(store.root, "one.md").write_text("changed", encoding="utf-8")
+    restore(store, "one.md")
+    assert store.read("one.md").topic.body == "\nOne\n"
+
+
+def test_what_git_has_packed_needs_git_and_says_so(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_memory(store, "One", kind=None, origin=CLI)
+    store.history.git.pack(store.history.head())
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(HistoryError, match="Install git"):
-        undo(store)
+        store.history.log()
+    later = MemoryStore(store.place)
+    with pytest.raises(HistoryError, match="Install git|git is not installed"):
+        undo(later)

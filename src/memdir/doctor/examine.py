@@ -109,7 +109,7 @@ def repair(store: MemoryStore) -> list[str]:
     """Repair the index, close permissions, finish a broken write. Returns what was done, in words."""
     if not os.path.isdir(store.root) and not os.path.isdir(store.place.state):
         return []  # nothing is made where nothing is: broken settings may have meant another place
-    done = store.repair_history() if store.history.is_readable else []
+    done = store.repair_history() if store.history.has_git else []
     if store.is_waiting():
         store.ensure()
         if not store.is_waiting():

@@ -106,8 +106,9 @@ def _can_hold_folders(folder: str) -> bool:
 
 
 def check_history(store: MemoryStore) -> Iterator[Finding]:
-    if not store.history.is_readable:
-        message = "git is not installed: log, diff, restore and undo do not work, and what was forgotten may come back"
+    if not store.history.has_git:
+        packed = "log, diff, restore and undo do not work, and what was forgotten may come back"
+        message = f"git is not installed: {'diff does not work' if store.history.is_readable else packed}"
         yield Finding("history", "warning", message, "", "Install git")
         return
     try:

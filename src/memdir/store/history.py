@@ -1,7 +1,7 @@
 """Every change of a memory directory as a commit in a git repository beside it (S14).
 
-Reads and records; what to change back is decided in `store/undo.py`. Recording needs no git program (ADR 0041), so it
-goes on without one; looking back does, and `is_readable` says whether that can be done.
+Reads and records; what to change back is decided in `store/undo.py`. Neither needs a git program (ADR 0041) as long as
+no git has packed the history: then `is_readable` says no where there is none.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from memdir.disk.atomic import delete_file, disk_error
 from memdir.disk.git import MANY_BLOBS, Git, object_id, object_path, read_batch, read_object, tree_objects, write_object
 from memdir.disk.plain_file import read_with_status
 from memdir.disk.programs import find_program
-from memdir.errors import DiskError
+from memdir.errors import DiskError, HistoryError
 from memdir.layout import Place
 from memdir.store.journal import names_in
 from memdir.store.last_commit import LastCommit, load_last_commit, look_of, time_of
@@ -170,7 +171,11 @@ class History:
 
     @property
     def is_readable(self) -> bool:
-        """Whether git is there to look back with."""
+        """Whether one can look back: by git, or because every object still has a file of its own."""
+        return self.has_git or not self.git.has_packs
+
+    @property
+    def has_git(self) -> bool:
         return bool(find_program("git"))
 
     def head(self) -> str:
@@ -250,7 +255,7 @@ class History:
         files = self._recorded().files
         names = {path: object_id("blob", data) for path, data in contents.items() if data is not None}
         unknown = {path: name for path, name in names.items() if files.get(path) != name}
-        if unknown and self.is_readable and (head := self.head()):
+        if unknown and self.has_git and (head := self.head()):
             held = {line[:40].decode("ascii") for line in self.git.run("rev-list", "--objects", head).split(b"\n")}
             unknown = {path: name for path, name in unknown.items() if name not in held}
         return {path: contents[path] for path in unknown}
@@ -299,6 +304,8 @@ class History:
 
     def is_behind(self, older: str, newer: str) -> bool:
         """Whether a commit is one of those that another, which is there, builds on."""
+        if not self.has_git:
+            return newer != older and any(one.id == older for one in self._loose_log(newer))
         if newer in ("", older) or not self.is_commit(newer):
             return False
         return not self.git.run("rev-list", "--max-count=1", f"{newer}..{older}", "--")
@@ -353,9 +360,44 @@ class History:
         head = self.head()
         if not head:
             return []
+        if not self.has_git:
+            return list(islice(self._loose_log(head, [path for path in paths if path], since), limit))
         arguments = [*_LOG] if limit is None else [*_LOG, f"--max-count={limit}"]
         wanted = f"{since}..{head}" if since else head
         return self._commits(self.git.run(*arguments, wanted, "--", *filter(None, paths)))
+
+    def _loose_log(self, head: str, paths: Sequence[str] = (), since: str = "") -> Iterator[Commit]:
+        """The same without git: each commit has one parent at most, and what differs between their trees was changed."""
+        name, after = head, dict[str, str]()
+        while name and name != since:
+            fields, _, message = self._loose(name).decode("utf-8", "replace").partition("\n\n")
+            told = dict(line.split(" ", 1) for line in fields.split("\n"))
+            after = after or self._loose_files(told["tree"])
+            parent, when = told.get("parent", ""), int(told["committer"].split()[-2])
+            is_of = self._loose(parent).decode("utf-8", "replace") if parent else ""
+            before = self._loose_files(is_of[5 : 5 + len(name)]) if parent else {}
+            changed = sorted(path for path in after.keys() | before.keys() if after.get(path) != before.get(path))
+            wanted = [path for path in changed if not paths or any(f"{path}/".startswith(f"{one}/") for one in paths)]
+            files = [FileChange(path, before.get(path, ""), after.get(path, "")) for path in wanted]
+            if files or not paths:
+                yield Commit(name, min(when, _LATEST), message, files, has_parent=bool(parent))
+            name, after = parent, before
+
+    def _loose_files(self, tree: str) -> dict[str, str]:
+        files, data, at = dict[str, str](), self._loose(tree), 0
+        while at < len(data):
+            end = data.index(b"\0", at)
+            mode, _, path = os.fsdecode(data[at:end]).partition(" ")
+            name, at = data[end + 1 : end + 21].hex(), end + 21
+            below = self._loose_files(name) if mode == "40000" else {"": name}
+            files |= {f"{path}/{rest}" if rest else path: blob for rest, blob in below.items()}
+        return files
+
+    def _loose(self, name: str) -> bytes:
+        data = read_object(self.git.objects, name)
+        if data is None:
+            raise HistoryError("git is not installed", remedy="Install git to get history: log, diff, restore and undo")
+        return data
 
     def order_of(self, commit: Commit) -> tuple[int, int]:
         """When a change was made, to be compared with one of another history: within a second, by when it was
@@ -375,8 +417,10 @@ class History:
 
     def find_commit(self, revision: str) -> Commit | None:
         """The commit that an id, or the beginning of one, names."""
-        if not revision or not all(c in "0123456789abcdef" for c in revision) or not self.head():
+        if not revision or not all(c in "0123456789abcdef" for c in revision) or not (head := self.head()):
             return None
+        if not self.has_git:
+            return next((one for one in self._loose_log(head) if one.id.startswith(revision)), None)
         return next(iter(self._commits(self.git.run(*_LOG, "-1", revision, "--", accept=(0, 128)))), None)
 
     def _commits(self, output: bytes) -> list[Commit]:
@@ -411,6 +455,9 @@ class History:
         wanted = [blob for blob in dict.fromkeys(ids) if blob]
         if not wanted:
             return {}
+        if not self.has_git:
+            loose = ((blob, read_object(self.git.objects, blob)) for blob in wanted)
+            return {blob: data for blob, data in loose if data is not None}
         output = self.git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in wanted).encode("ascii"))
         found = zip(wanted, read_batch(output), strict=True)
         return {blob: data for blob, (_, data) in found if object_id("blob", data) == blob}
@@ -430,7 +477,7 @@ class History:
 
     def _pack_if_many(self, head: str) -> None:
         sample = os.path.join(self.git.objects, _LOOSE_SAMPLE)
-        if len(names_in(sample)) >= LOOSE_LIMIT and self.is_readable:
+        if len(names_in(sample)) >= LOOSE_LIMIT and self.has_git:
             self.git.pack(head)
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
