@@ -150,7 +150,14 @@ def test_without_git_one_looks_and_goes_back_as_with_it(store: MemoryStore, monk
         some = [history.log(), history.log("sub"), history.log("sub/by hand.md"), history.log(since=first)]
         some += [history.log(limit=2), [one for one in [history.find_commit(first[:8])] if one]]
         commits = [
-            (one.id, one.time, one.subject, one.trailers, one.has_parent, [(f.path, f.before, f.after) for f in one.files])
+            (
+                one.id,
+                one.time,
+                one.subject,
+                one.trailers,
+                one.has_parent,
+                [(f.path, f.before, f.after) for f in one.files],
+            )
             for one in (one for log in some for one in log)
         ]
         texts = history.contents([file.after for one in some[0] for file in one.files])

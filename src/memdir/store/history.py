@@ -367,7 +367,7 @@ class History:
         return self._commits(self.git.run(*arguments, wanted, "--", *filter(None, paths)))
 
     def _loose_log(self, head: str, paths: Sequence[str] = (), since: str = "") -> Iterator[Commit]:
-        """The same without git: each commit has one parent at most, and what differs between their trees was changed."""
+        """The same without git: a commit has one parent at most, and what differs between their trees is its change."""
         name, after = head, dict[str, str]()
         while name and name != since:
             fields, _, message = self._loose(name).decode("utf-8", "replace").partition("\n\n")
