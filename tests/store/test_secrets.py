@@ -541,6 +541,17 @@ def test_a_disguised_token_is_taken_out_whole(disguise: str) -> None:
     assert redact(f"note: é {hidden} ok") == "note: é [removed: github-token] ok"
 
 
+@pytest.mark.parametrize(
+    "around", ["https://ci.example.com/hook/{}", "session-{}", "CI_TOKEN_{}", "a/b-c_d/{}", "{}-v2"]
+)
+@pytest.mark.parametrize("disguise", ["base64", "hexadecimal"])
+def test_an_encoded_token_is_found_behind_a_path_or_words(around: str, disguise: str) -> None:
+    hidden = DISGUISES[disguise](github_token()).rstrip("=")
+    assert [match.kind for match in find_secrets(f"It is {around.format(hidden)} now.")] == ["github-token"]
+    assert hidden not in redact(f"It is {around.format(hidden)} now.")
+    assert secrets_in(f"{around.format(hidden).replace('https://', '')}.md", b"hello")[0] == ("github-token",)
+
+
 def lines_of(token: str, columns: int) -> list[str]:
     digits = base64.b64encode(f"the key is {token} ok".encode()).decode()
     return [digits[at : at + columns] for at in range(0, len(digits), columns)]
@@ -704,6 +715,13 @@ def test_a_token_is_found_in_the_name_of_a_folder(hide: Callable[[str], str]) ->
     key = f"{hide(github_token())}/n.md".replace("=", "")
     assert secrets_in(key, b"hello")[0] == ("github-token",)
     assert harmless_name(key).startswith("[removed: github-token]")
+
+
+def test_a_token_that_a_folder_cuts_in_two_is_found() -> None:
+    token = github_token()
+    key = f"x_{token[:12]}/{token[12:]}.md"
+    assert secrets_in(key, b"hello")[0] == ("github-token",)
+    assert token[:12] not in harmless_name(key) and token[12:] not in harmless_name(key)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memdir.store.secrets.rules import Finding
 
 MOST_PIECES = 4  # texts over which a secret is followed
+MOST_SIGNS = 12  # of a word, behind which something encoded may begin
 LONGEST_SECRET = 4_096  # looked at beyond a cut; more is a key block, which is known by how it begins
 _TAGS = b"\xf3\xa0"  # how each of the tag characters begins
 MAX_ROUNDS = 4  # taking one secret out can lay another bare; more than a few layers is no text that people write
@@ -163,10 +164,12 @@ def _in_view(view: View) -> list[Finding]:
 def _in_encoded(view: View, layers: int) -> Iterator[Finding]:
     """Base64 and hexadecimal runs whose content holds a secret; wrapped lines are tried as one."""
     for run in _encoded_runs(view) if layers else ():
-        content = decoded(compiled(LINE_END).sub("", run.group()))
-        found = _found(content, plain(View(content)), layers - 1) if content else ()
-        if found:
-            yield *min(found)[:2], view.starts[run.start()], view.ends[run.end() - 1]
+        signs = list(compiled(r"[+/_-](?=[A-Za-z0-9+/_-]{24})").finditer(run.group()))[:MOST_SIGNS]
+        for at in (0, *(sign.end() for sign in signs)):  # a path, or a name with its words, may stand before it
+            content = decoded(compiled(LINE_END).sub("", run.group()[at:]))
+            if content and (found := _found(content, plain(View(content)), layers - 1)):
+                yield *min(found)[:2], view.starts[run.start() + at], view.ends[run.end() - 1]
+                break
 
 
 def _encoded_runs(view: View) -> Iterator[Match[str]]:

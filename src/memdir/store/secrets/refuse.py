@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from memdir.errors import SecretRefused
-from memdir.store.secrets import find_secrets, new_secrets, redact
+from memdir.store.secrets import find_secrets, new_secrets, redact, redact_parts
 from memdir.store.trust import is_of_team
 
 TYPE_CHECKING = False
@@ -47,13 +47,13 @@ def harmless_name(key: str, data: bytes = b"") -> str:
     for match in find_secrets(text):
         if _shares_letters(letters, _letters(text[match.start : match.end])):
             return f"[removed: {match.kind}].md"
-    return "/".join(redact(part) for part in redact(key).split("/"))
+    return "/".join(redact_parts(redact(key).split("/")))
 
 
 def secrets_in(key: str, data: bytes, before: bytes | None = None) -> tuple[tuple[str, ...], str]:
     """The kinds of the secrets that a file holds and did not hold before, and where they stand; never their values."""
     text = _all_text(data)
-    name = f"{key}\n{key.replace('/', ' ')}"  # what is encoded holds slashes, too
+    name = "\n".join(key.replace("/", one) for one in "/ \n")  # what is encoded or cut holds slashes, too
     if before is None and not find_secrets(f"{name}\n{_APART}\n{text}"):
         return (), ""  # as most: looked through at once
     found = new_secrets(_all_text(before) if before else "", text)

@@ -164,8 +164,8 @@ def decoded(run: str) -> str:
     digits = "".join(run.split()).rstrip("=").replace("-", "+").replace("_", "/")
     if len(digits) < MIN_ENCODED:
         return ""
-    if compiled(r"(?:[0-9a-fA-F]{2})+").fullmatch(digits):
-        return readable(bytes.fromhex(digits))
+    if pairs := compiled(r"((?:[0-9a-fA-F]{2}){12,}+)(?:$|[+/])").match(digits):
+        return readable(bytes.fromhex(pairs[1]))
     import binascii
 
     if not readable(binascii.a2b_base64(digits[:16])):
