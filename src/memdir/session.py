@@ -31,7 +31,7 @@ from memdir.model.window import context_tokens, window_of
 from memdir.prompts.instructions import instruction_texts, instructions_of
 from memdir.recall.prefetch import HostMessage, Prefetch
 from memdir.recall.recall import Shown
-from memdir.remember.catch_up import CatchUp
+from memdir.remember.catch_up import CatchUp, first_turn
 from memdir.remember.compaction import Compacted, Compaction, CompactionPlan, Trigger
 from memdir.remember.daily_log import LogDraft
 from memdir.remember.extract import DRAIN_SECONDS, Extraction, ExtractionPlan
@@ -39,11 +39,11 @@ from memdir.remember.lineage import DraftJudge
 from memdir.remember.magic_docs import MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
-from memdir.remember.turn import FinishedTurn, Skipped, known_as, written_since
+from memdir.remember.turn import FinishedTurn, Skipped, known_as, messages_after, written_since
 from memdir.store.history import Commit, Origin
 from memdir.store.undo import newest_own
 from memdir.transcript.attended import attended_times
-from memdir.transcript.conversation import Conversation, resume
+from memdir.transcript.conversation import Conversation, history, resume
 from memdir.transcript.file_history import FileHistory
 from memdir.transcript.message import Message
 from memdir.transcript.session_list import AttendedSession, all_sources
@@ -331,7 +331,7 @@ class Session:
         self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return
-        self.extraction.turn_ended(self._for_forks(turn, settings.extract_model))
+        self.extraction.turn_ended(self._for_forks(self._with_taken(turn), settings.extract_model))
         if updates_docs and not turn.is_subagent and self.keeps_docs:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
@@ -343,6 +343,19 @@ class Session:
             parent = self.own_request(own) if own else self._for_forks(turn).request
             work = self._dream(parent, due, self.dream_task)
             self._dreaming = asyncio.get_running_loop().create_task(work, name="memdir dream")
+
+    def _with_taken(self, turn: FinishedTurn) -> FinishedTurn:
+        """A turn with what compactions took from before it and nothing was learned from yet (X4). Where that is more
+        than is learned from at once, the first piece of it alone: the next turn goes on from there."""
+        conversation = vars(self).get("conversation")
+        known = {message.id for message in turn.messages}
+        if turn.is_subagent or not getattr(conversation, "compacted", 0) or self.state.extract_cursor in known:
+            return turn
+        said = messages_after(history(self.transcript.path).messages, self.state.extract_cursor)
+        piece = first_turn(self.state, said, self._plan, self.own_request(self._memory.settings.extract_model))
+        if piece is not None and piece.reply.id != said[-1].id:
+            return piece
+        return replace(turn, earlier=tuple(message for message in said if message.id not in known))
 
     # What is learned from a conversation that another program had
 
@@ -560,7 +573,12 @@ class Session:
             is_remote=memory.places.environment.remote,
             is_log=memory.settings.daily_log,
             overrides=memory.layout.prompts,
+            piece_tokens=self._window // 2,
         )
+
+    @property
+    def _window(self) -> int:
+        return window_of(self._memory.model_name, configured=self._memory.settings.model_context_tokens)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -598,8 +616,7 @@ class Session:
     def compaction(self) -> Compaction:
         """Compacts the conversation (N7)."""
         memory, settings = self._memory, self._memory.settings
-        window = window_of(memory.model_name, configured=settings.model_context_tokens)
-        plan = CompactionPlan(window, settings.compact_percent, settings.auto_compact, memory.layout.prompts)
+        plan = CompactionPlan(self._window, settings.compact_percent, settings.auto_compact, memory.layout.prompts)
         return Compaction(self.session_memory, plan, memory.models.for_job("compact", at_cap="go_on"), memory.sink)
 
     @cached_property

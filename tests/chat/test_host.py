@@ -7,6 +7,7 @@ import os
 import resource
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -454,6 +455,43 @@ async def test_what_was_said_and_never_answered_is_learned_by_the_next_conversat
         await host.say("Which way is north?")
     learned = " ".join(after.get(one.key).topic.body for one in after.list())
     assert all(words in learned for words in ("release notes", "PostgreSQL", "auditors")), learned
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_what_a_compaction_took_away_before_it_was_learned_is_learned_as_soon_as_it_can_be(
+    provider: Provider, server: ProviderServer, project: Path, is_left: bool
+) -> None:
+    """X4, X10: in the conversation that goes on, at once or on another day."""
+    memory, _ = opened(project, provider, server)
+    rule = "From now on, release notes go to the docs team first: last time legal had to recall them."
+    person, can_learn = Person(), False
+
+    def behind(body: Body) -> Outcome:
+        if "[memdir job: extract" in str(body):
+            return says("Nothing to save.") if can_learn else Refusal("no_credit")
+        wants, stands = (" ".join(f"{word}{number}" for number in range(300)) for word in ("part", "thing"))
+        return says(f"## What the user wants\n{wants}\n## Where things stand\n{stands}\n")
+
+    server.add(*script(*[says("word " * 3000)] * 6, forks=behind))
+    async with AsyncExitStack() as chats:
+        host = await chats.enter_async_context(host_of(memory, person))
+        await host.say(rule)
+        for number in range(4):
+            await host.say(f"Part {number}. {'text ' * 3000}")
+            await host.session.extraction.drain()
+        assert await host.compact(), person.heard("notice")
+        assert rule not in str([one.text for one in host.conversation.messages if not one.is_meta])
+        if is_left:
+            await chats.aclose()
+            memory, _ = opened(project, provider, server)
+            host = await chats.enter_async_context(host_of(memory, session_id=host.session.id))
+        can_learn = True
+        for is_new in (True, False):
+            before = len(server.requests)
+            await host.say("And now?")
+            await host.session.extraction.drain()
+            learned = [str(one.body) for one in server.requests[before:] if "[memdir job: extract" in str(one.body)]
+            assert {rule in one for one in learned} == {is_new}, "once is enough"
 
 
 async def test_what_came_of_a_conversation_goes_with_it_and_is_not_learned_again(

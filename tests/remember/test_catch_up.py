@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
-from memdir.errors import ModelError
+from memdir.errors import ModelError, ModelFailure
 from memdir.layout import Layout
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, ScriptedModel, calls, says
@@ -152,16 +152,49 @@ async def test_another_agent_s_session_counts_as_over_after_a_while(
     assert [session.id for session in machine(ScriptedModel([])).behind("x")] == ["claude"]
 
 
+@pytest.mark.parametrize("kind", ["bad_request", "context_too_long"])
 async def test_a_session_that_fails_three_times_is_given_up(
-    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, events: Events
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], events: Events, kind: ModelFailure
 ) -> None:
     """B2: no storm of retries at every start."""
     talk("one")
-    model = ScriptedModel([ModelError("x", kind="bad_request")] * 9)
+    model = ScriptedModel([ModelError("x", kind=kind)] * 9)
     for _ in range(5):
         await machine(model).run("x")
     assert len(model.requests) == 3
     assert [event.fields["failed"] for event in events.events if event.name == "session.catch_up"] == [1, 1, 1]
+
+
+async def test_what_a_compaction_took_away_before_it_was_learned_is_caught_up_with(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp]
+) -> None:
+    """X4, X10: the transcript has it."""
+    conversation = talk("one")
+    conversation.compact(user("What was said so far."), (), {})
+    conversation.add(user("Now the next part."))
+    conversation.add(Message("assistant", (Text("Here it is."),)))
+    conversation.transcript.close()
+    model = ScriptedModel([says("-")])
+    await machine(model).run("x")
+    assert SAID in [message.text for message in model.requests[0].messages]
+    assert machine(model).behind("x") == []
+
+
+async def test_more_than_a_model_takes_in_is_caught_up_with_piece_by_piece(
+    talk: Callable[..., Conversation], layout: Layout, store: MemoryStore, events: Events, clock: Clock, project: Path
+) -> None:
+    """X10: what was left over many compactions may be longer than any window."""
+    store.ensure()
+    conversation = talk("one")
+    for number in range(3):
+        conversation.add(user(f"Part {number}. {'text ' * 1_000}"))
+        conversation.add(Message("assistant", (Text("Noted."),)))
+    conversation.transcript.close()
+    model = ScriptedModel([says("-")] * 9)
+    plan = ExtractionPlan([store], str(project), piece_tokens=1_500)
+    await CatchUp(layout, plan, model, "scripted", events, clock).run("x")
+    told = [[message.text[:7] for message in request.messages[:-1:2]] for request in model.requests]
+    assert told == [["Never m", "Part 0.", "Part 1."], ["Part 2."]]
 
 
 async def test_a_session_without_words_is_looked_at_once(

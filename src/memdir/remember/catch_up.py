@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import tzinfo
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memdir.agent.fork import ForkProgress
@@ -18,17 +17,18 @@ from memdir.model.model import Model, Request
 from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, would_fail_again
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after
-from memdir.transcript.conversation import resume
+from memdir.transcript.conversation import history
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.reader import lines_backwards, read_line
 from memdir.transcript.record import MESSAGE_TYPES, Record
 from memdir.transcript.sources.source import SessionRef, newest_first, session_ref, transcripts_in
+from memdir.transcript.tokens import estimate_message
 
 if TYPE_CHECKING:
     from memdir.events import Sink
 
 MAX_SESSIONS = 5  # at one start: catching up must not eat the day's budget (B2)
-MAX_DAYS = 7  # of one session at one start; the next start goes on
+MAX_DAYS = 7  # or pieces of them, of one session at one start; the next start goes on
 IDLE_SECONDS = 600.0  # after which another agent's session counts as over: it holds no lock that would tell
 
 
@@ -53,7 +53,7 @@ class CatchUp:
             with left_alone(self.layout.session(session.id)) as is_left:
                 if not is_left:  # somebody has resumed it since, or is catching up with it too
                     continue
-                messages = resume(self.layout.session(session.id)).messages
+                messages = history(self.layout.session(session.id)).messages  # before a compaction, too
                 written = await self.learn(session, messages)
                 if written is not None and self._turn(session, messages) is None:
                     self._pass_over(session)
@@ -144,28 +144,34 @@ class CatchUp:
         return not outcome.reason.startswith("not_finished")
 
     def _turn(self, session: SessionState, messages: Sequence[Message]) -> FinishedTurn | None:
-        """The messages of the first day after the cursor as a finished turn; None when there are none."""
-        said = session.heard(messages)
-        messages = [message for message in said if not message.is_off or message.id == session.extract_cursor]
-        done = len(messages) - len(messages_after(messages, session.extract_cursor))
-        end = _end_of_day(messages, done, self.plan.zone)
-        while end > done and messages[end - 1].tool_uses:
-            end -= 1  # a call that was never answered
-        if end == done:
-            return None
-        # A whole turn before the first new message: no cache is shared, and no more is needed.
-        *before, reply = messages[last_asked(messages[: done + 1]) : end]
-        return FinishedTurn(self._request(before), reply, is_past=True)
+        return first_turn(session, messages, self.plan, self._request())
 
-    def _request(self, messages: Sequence[Message] = ()) -> Request:
-        specs = tuple(tool.spec for tool in memory_tools())
-        return Request(self.model_name, tools=specs, messages=tuple(messages))
+    def _request(self) -> Request:
+        return Request(self.model_name, tools=tuple(tool.spec for tool in memory_tools()))
 
     def _pass_over(self, session: SessionState) -> None:
         """What comes after the last message that says something, such as an unanswered call, is done too."""
         last = _last_message(self.layout.session(session.id))
         if last is not None and last.uuid != session.extract_cursor:
             session.move_cursor(last.uuid)
+
+
+def first_turn(
+    session: SessionState, messages: Sequence[Message], plan: ExtractionPlan, request: Request
+) -> FinishedTurn | None:
+    """The messages of the first day after the cursor, as many as a model takes in at once, as a finished turn; None
+    when there are none."""
+    said = session.heard(messages)
+    messages = [message for message in said if not message.is_off or message.id == session.extract_cursor]
+    done = len(messages) - len(messages_after(messages, session.extract_cursor))
+    end = _end_of_day(messages, done, plan)
+    while end > done and messages[end - 1].tool_uses:
+        end -= 1  # a call that was never answered
+    if end == done:
+        return None
+    # A whole turn before the first new message: no cache is shared, and no more is needed.
+    *before, reply = messages[last_asked(messages[: done + 1]) : end]
+    return FinishedTurn(replace(request, messages=tuple(before)), reply, is_past=True)
 
 
 def _last_message(path: str) -> Record | None:
@@ -180,15 +186,13 @@ def _last_message(path: str) -> Record | None:
     return None
 
 
-def _end_of_day(messages: Sequence[Message], done: int, zone: tzinfo | None) -> int:
-    """Where the user first says something on another day than before."""
-    day = None
+def _end_of_day(messages: Sequence[Message], done: int, plan: ExtractionPlan) -> int:
+    """Where the user first says something on another day than before, or when no more is taken in at once."""
+    day, tokens = None, 0
     for at in range(done, len(messages)):
         moment = said_at(messages[at]) if is_asked(messages[at]) else None
-        if moment is None:
-            continue
-        said = minute_of(moment, zone).date()
-        if day is not None and said != day:
+        said = minute_of(moment, plan.zone).date() if moment is not None else None
+        if day is not None and said is not None and (said != day or tokens > plan.piece_tokens):
             return at
-        day = said
+        day, tokens = said or day, tokens + estimate_message(messages[at])
     return len(messages)

@@ -28,6 +28,7 @@ from memdir.errors import BadMemoryFile, BudgetReached, DiskError, MemdirError, 
 from memdir.events import memory_extracted, tell
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import CUT_OFF, Model, Request
+from memdir.model.window import DEFAULT_WINDOW
 from memdir.prompts.compose import Prompt, load_prompt
 from memdir.prompts.door import shown_line
 from memdir.prompts.listing import manifest, more_than_listed, told_now
@@ -60,7 +61,7 @@ MAX_TURNS = 5  # two are normal: read, write (X8)
 SPARE_TURNS = 15  # more, for a model that reads or writes one file a turn
 MAX_FAILURES = 3  # of one turn or range of messages, none of them the network's; then it is passed over
 DRAIN_SECONDS = 60.0  # how long a shutdown waits for the last turn's memories (X10)
-LASTING = ("bad_request", "bad_reply")  # a model's failures that have to do with what it was asked
+LASTING = ("bad_request", "bad_reply", "context_too_long")  # a model's failures that have to do with what it was asked
 LATE_SECONDS = 600.0  # after its end that a turn is learned late
 PASSED_OVER = "passed_over"
 NOTHING_YET = "(none yet)"
@@ -88,6 +89,7 @@ class ExtractionPlan:
     is_log: bool = False  # lines of a daily log are kept instead of memories (K4)
     overrides: str = ""
     zone: tzinfo | None = None  # the user's; the machine's by default
+    piece_tokens: int = DEFAULT_WINDOW // 2  # after which no further turn is learned from at once, where many wait
     written_since: Callable[[float], tuple[str, ...] | None] | None = None  # by the main agent, as the history tells it
     instructions: Sequence[str] = ()  # the texts of instruction files, where the conversation does not hold them
 

@@ -172,7 +172,7 @@ class Conversation:
         may_lack = left.damage.total or left.compacted  # what it kept may have lacked some
         self.messages = tuple(_paired(left.messages)) if may_lack else left.messages
         self.damage = left.damage
-        self._compacted = left.compacted
+        self.compacted = left.compacted  # how many at the beginning a compaction put there
         transcript.last_uuid = left.leaf
         transcript.depth = left.depth
 
@@ -197,7 +197,7 @@ class Conversation:
         if at is None:
             remedy = "Resume at it instead"
             raise MemoryNotFound(f"there is no message {message_id} in this conversation", remedy=remedy)
-        if at < self._compacted:  # its own records lead back behind the compaction: say again what was carried over
+        if at < self.compacted:  # its own records lead back behind the compaction: say again what was carried over
             self.compact(self.messages[0], self.messages[1 : at + 1], {"trigger": "rewind"})
         else:
             self.transcript.depth -= len(self.messages) - (at + 1)
@@ -230,7 +230,7 @@ class Conversation:
         self.transcript.last_uuid = fresh.id
         self.transcript.depth += 1
         self.messages = (fresh, *kept)
-        self._compacted = len(self.messages)
+        self.compacted = len(self.messages)
 
     def answer_open_calls(self) -> None:
         """Give calls that were never answered a result that says so: no provider takes a call without one."""
