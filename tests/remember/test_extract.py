@@ -199,6 +199,24 @@ async def test_the_main_agent_deletes_by_writing_the_line_that_does(bench: Bench
     assert bench.read("tabs.md") == TABS and "tabs.md" in bench.read("MEMORY.md")
 
 
+@pytest.mark.parametrize("held", ["pinned: true", 'guard: "Bash git push * -> block"'])
+async def test_what_a_person_pinned_or_guards_with_is_put_back_where_the_main_agent_writes_that_line(
+    bench: Bench, held: str
+) -> None:
+    """Q1."""
+    path, text = Path(bench.store.root, "tabs.md"), TABS.replace("---\n\n", f"{held}\n---\n\n", 1)
+    assert held in text
+    with bench.store.changing(Origin("cli"), "x") as change:
+        change.write("tabs.md", text.encode())
+        change.put_entry("tabs.md", Topic(text.encode()))
+    path.write_text(line := "<!-- delete: no longer so -->")
+    talk = bench.talk(ScriptedModel([says("-")]))
+    said = talk.uses_tool("Forget the rule about tabs", "Write", {"file_path": str(path), "content": line}, "Written")
+    talk.extraction.turn_ended(said)
+    await talk.extraction.drain()
+    assert bench.read("tabs.md") == text and "tabs.md" in bench.read("MEMORY.md")
+
+
 async def test_a_line_that_deletes_in_a_file_that_never_was_leaves_nothing(bench: Bench) -> None:
     path = Path(bench.store.root, "new.md")
     path.write_text("<!-- delete: a mistake -->\n")

@@ -46,10 +46,12 @@ from memdir.remember.turn import (
     saved_below,
 )
 from memdir.store.form import deletion_in
+from memdir.store.guard import GUARD_FIELD
 from memdir.store.history import Origin, tell_moment
 from memdir.store.log_lines import PATTERN, LogLine
 from memdir.store.memories import forget_memories
 from memdir.store.store import MemoryStore
+from memdir.store.topic import Topic
 from memdir.store.undo import restore
 from memdir.transcript.message import Message, said_at
 
@@ -364,13 +366,16 @@ class Extraction:
         return written_since(moment) if written_since is not None and moment is not None else None
 
     def _without_deleted(self, saved: Sequence[str]) -> list[str]:
-        """What the main agent wrote over with the line that deletes is deleted: not every host has a tool for it."""
+        """What the main agent wrote over with the line that deletes is deleted: not every host has a tool for it. What
+        a person pinned or set a guard on is only put back."""
         deleted = [path for path in saved if deletion_in(_bytes_of(path)) is not None]
         for path in deleted:
             store = next(store for store in reversed(self.plan.stores) if is_inside(path, store.root))
             key = os.path.relpath(path, os.path.realpath(store.root)).replace(os.sep, "/")
             with suppress(MemdirError):
                 restore(store, key)  # so that `undo` brings the memory back, and not that line
+            if (topic := Topic(_bytes_of(path))).is_pinned or GUARD_FIELD in topic.fields:
+                continue
             with suppress(BadMemoryFile):  # the team's, while that is off
                 forget_memories(store, [key], origin=Origin("host", session=self.session.id))
         return [path for path in saved if path not in deleted]
