@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -195,6 +196,39 @@ async def test_more_than_a_model_takes_in_is_caught_up_with_piece_by_piece(
     await CatchUp(layout, plan, model, "scripted", events, clock).run("x")
     told = [[message.text[:7] for message in request.messages[:-1:2]] for request in model.requests]
     assert told == [["Never m", "Part 0.", "Part 1."], ["Part 2."]]
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00"])
+async def test_a_time_that_no_calendar_here_holds_keeps_no_session_from_being_learned(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], time: str
+) -> None:
+    path = Path(talk("one", age=9).transcript.path)
+    records = [{**json.loads(line), "timestamp": time} for line in path.read_text().splitlines()]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    os.utime(path, (1, 1))
+    talk("two")
+    model = ScriptedModel([says("-")] * 2)
+    assert await machine(model).run("x") == []
+    assert len(model.requests) == 2
+
+
+async def test_a_session_that_nobody_foresaw_keeps_no_other_from_being_learned(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], events: Events
+) -> None:
+    talk("one", age=9)
+    talk("two")
+    catch_up = machine(ScriptedModel([says("-")]))
+    asked: list[float] = []
+
+    def breaks_once(moment: float) -> tuple[str, ...]:
+        asked.append(moment)
+        if len(asked) == 1:
+            raise ZeroDivisionError
+        return ()
+
+    await replace(catch_up, plan=replace(catch_up.plan, written_since=breaks_once)).run("x")
+    assert len(asked) == 2
+    assert [event.fields["failed"] for event in events.events if event.name == "session.catch_up"] == [1]
 
 
 async def test_a_session_without_words_is_looked_at_once(

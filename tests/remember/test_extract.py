@@ -288,6 +288,33 @@ async def test_a_failed_run_is_retried_with_the_same_messages(bench: Bench) -> N
     assert bench.read("feedback_no_mocks.md") == RULE
 
 
+async def test_a_time_that_no_calendar_here_holds_keeps_no_turn_from_being_learned(bench: Bench) -> None:
+    """X4, X5: Go's empty time, or a machine whose clock nobody ever set."""
+    talk = bench.talk(ScriptedModel([*writes_rule(bench), says("Nothing more.")]))
+    turn = talk.says(SAID)
+    old = [replace(one, timestamp="0001-01-01T00:00:00Z") for one in turn.request.messages]
+    talk.extraction.turn_ended(replace(turn, request=replace(turn.request, messages=tuple(old))))
+    await talk.extraction.drain()
+    assert bench.read("feedback_no_mocks.md") == RULE
+    assert bench.session.extract_cursor == "m2"
+
+
+async def test_what_nobody_foresaw_is_told_and_counted_like_any_failure(bench: Bench) -> None:
+    """X4: neither the turns behind it nor who closes the session pay for it."""
+
+    def breaks(moment: float) -> tuple[str, ...]:
+        raise ZeroDivisionError
+
+    talk = bench.talk(ScriptedModel([]), written_since=breaks)
+    for day in ("01", "02", "03"):
+        turn = talk.says(SAID)
+        dated = [replace(one, timestamp=f"2026-01-{day}T00:00:00Z") for one in turn.request.messages]
+        talk.extraction.turn_ended(replace(turn, request=replace(turn.request, messages=tuple(dated))))
+        await talk.extraction.drain()
+    assert bench.skips == ["failed: ZeroDivisionError"] * 3 + ["passed_over"]
+    assert bench.session.extract_cursor == "m2", "up to where it failed first"
+
+
 async def test_a_run_that_breaks_off_leaves_nothing_behind(bench: Bench) -> None:
     """X4: half of a run would be learned twice when it is repeated."""
     model = ScriptedModel([bench.write("a.md", RULE), ModelError("down", kind="overloaded")])

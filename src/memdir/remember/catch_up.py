@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,15 @@ from memdir.events import Event, memory_extracted
 from memdir.layout import Layout, is_session_id
 from memdir.model.job import minute_of
 from memdir.model.model import Model, Request
-from memdir.remember.extract import MAX_FAILURES, PASSED_OVER, Extracted, Extraction, ExtractionPlan, would_fail_again
+from memdir.remember.extract import (
+    MAX_FAILURES,
+    PASSED_OVER,
+    Extracted,
+    Extraction,
+    ExtractionPlan,
+    foreseen,
+    would_fail_again,
+)
 from memdir.remember.session_state import SessionState, Unlearned, unlearned_sessions
 from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after
 from memdir.transcript.conversation import history
@@ -53,10 +62,12 @@ class CatchUp:
             with left_alone(self.layout.session(session.id)) as is_left:
                 if not is_left:  # somebody has resumed it since, or is catching up with it too
                     continue
-                messages = history(self.layout.session(session.id)).messages  # before a compaction, too
-                written = await self.learn(session, messages)
-                if written is not None and self._turn(session, messages) is None:
-                    self._pass_over(session)
+                written = None
+                with suppress(MemdirError), foreseen():
+                    messages = history(self.layout.session(session.id)).messages  # before a compaction, too
+                    written = await self.learn(session, messages)
+                    if written is not None and self._turn(session, messages) is None:
+                        self._pass_over(session)
                 files += written or ()
                 failed += written is None
         if sessions or left:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
@@ -229,7 +229,7 @@ class Extraction:
         try:
             outcome = await self.extract(turn)
         except MemdirError as error:
-            reason = f"failed: {type(error).__name__}"
+            reason = f"failed: {type((type(error) is MemdirError and error.__cause__) or error).__name__}"
             new = messages_after(turn.messages, self.session.extract_cursor)
             if not would_fail_again(error):
                 self._skip(reason)
@@ -243,6 +243,10 @@ class Extraction:
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
+        with foreseen():
+            return await self._extract(turn)
+
+    async def _extract(self, turn: FinishedTurn) -> Extracted | Skipped:
         turn = self._timed(turn)
         said = self.session.heard(turn.messages)
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
@@ -422,6 +426,17 @@ class Extraction:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
+
+
+@contextmanager
+def foreseen() -> Iterator[None]:
+    """What nobody foresaw is a failure of this one run like any other: no other turn or session pays for it."""
+    try:
+        yield
+    except MemdirError:
+        raise
+    except Exception as error:
+        raise MemdirError(f"nobody foresaw this: {type(error).__name__}") from error
 
 
 def would_fail_again(error: MemdirError) -> bool:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+LATEST = 253_402_000_000  # seconds: the last days that a calendar has, in whatever zone
 Role = Literal["user", "assistant"]
 
 
@@ -89,8 +90,9 @@ def assistant(text: str, *, message_id: str = "") -> Message:
 
 
 def said_at(message: Message) -> float | None:
-    """When a message was said, in seconds; None where that was not written down, or cannot be read."""
+    """When a message was said, in seconds; None where that was not written down, or cannot be read or have been."""
     try:
-        return datetime.fromisoformat(message.timestamp).timestamp()
+        moment = datetime.fromisoformat(message.timestamp).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
+    return moment if 0 < moment < LATEST else None
