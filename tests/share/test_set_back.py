@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir.share.known import KnownTeam
+from memdir.share.remote import TeamCaps
 from tests.hub.conftest import DATABASES
 from tests.hub.servers import HubServer, Postgres, start_hub
 from tests.hub.test_serve import run_sql
@@ -88,6 +89,25 @@ def test_what_was_written_after_the_backup_is_given_again(backed: Backed, tmp_pa
     assert [key for key in files if "conflict" in key and not key.startswith("b.")] == []
     edit(bob, "a.md", "Third line", "Bob goes on")
     assert "Bob goes on" in in_step(bob, ann, cleo)["a.md"]
+    place.admin.connection.close()
+
+
+def test_what_one_could_not_take_in_before_a_restore_splits_no_team(backed: Backed, tmp_path: Path) -> None:
+    place = HubPlace(backed.hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    for key in ("a.md", "b.md"):
+        ann.put(key, memory_text(key, BODY))
+    ann.sync()
+    bob.caps = bob.remote.caps = TeamCaps(entries=1)
+    backed.back_up()
+    edit(ann, "b.md", "First line", "Ann's words")
+    ann.sync()
+    assert bob.sync().left_out["b.md"].reason == "cap"
+    backed.set_back()
+    bob.caps = bob.remote.caps = TeamCaps()
+    bob.remote = place.open("bob", bob.store.place, time.time)
+    assert bob.sync().taken == ["b.md"] and "First line" in bob.read("b.md"), "what the hub has"
+    assert "Ann's words" in in_step(ann, bob)["b.md"]
     place.admin.connection.close()
 
 

@@ -364,6 +364,34 @@ def test_a_repository_that_was_set_back_takes_nobody_back(team: Team, place: Tea
 
 
 @pytest.mark.parametrize("kind", ["git"])
+@pytest.mark.parametrize("reason", ["private", "cap"])
+def test_what_a_repository_was_set_back_from_and_nobody_took_in_counts_no_more(
+    team: Team, place: TeamPlace, reason: str
+) -> None:
+    assert isinstance(place, GitPlace)
+    ann, bob = team("ann", "bob")
+    for key in ("a.md", "b.md"):
+        ann.put(key, memory_text(key, BODY))
+    ann.sync()
+    good = place.run("rev-parse", "main").decode().strip()
+    text = memory_text("b.md", "Withdrawn.", "user" if reason == "private" else "project")
+    blob = place.run("hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
+    rows = [*place.run("ls-tree", "main").splitlines()[:1], f"100644 blob {blob}\tb.md".encode()]
+    tree = place.run("mktree", stdin=b"\n".join(rows)).decode().strip()
+    place.run("update-ref", "refs/heads/main", place.run("commit-tree", tree, "-p", good, "-m", "b").decode().strip())
+    bob.caps = bob.remote.caps = TeamCaps(entries=1) if reason == "cap" else TeamCaps()
+    assert bob.sync().left_out["b.md"].reason == reason
+    if reason == "private":
+        ann.sync()
+    place.run("update-ref", "refs/heads/main", good)
+    bob.caps = bob.remote.caps = TeamCaps()
+    files = in_step(bob, ann)
+    assert sorted(files) == ["a.md", "b.md"] and "First line." in files["b.md"]
+    ann.put("b.md", files["b.md"].replace("First", "Ann's"))
+    assert ann.sync().sent == ["b.md"] and "Ann's line." in in_step(bob, ann)["b.md"]
+
+
+@pytest.mark.parametrize("kind", ["git"])
 def test_what_was_taken_out_of_a_repository_by_force_is_not_sent_there_again(team: Team, place: TeamPlace) -> None:
     """A secret that plain git had put there: what is only sent does not bring it back with its commit (E5)."""
     assert isinstance(place, GitPlace)

@@ -158,8 +158,10 @@ class Sync:
         report.problem = report.problem or delta.told
         for key in delta.missing:
             known.seen.pop(key, None)  # what lies here is given again
-        for key, version in delta.older.items():
-            known.note(key, version, is_here=not version.is_gone)  # and so is what is newer here
+        refused = {key: one for key, one in delta.older.items() if known.is_refused(key)}
+        delta = replace(delta, versions={**delta.versions, **refused})  # in place of what was not taken in
+        for key in delta.older.keys() - refused.keys():
+            known.note(key, delta.older[key], is_here=not delta.older[key].is_gone)  # what is newer here is given again
         if is_dry:
             self._foresee(known, _with_waiting(delta, waiting, known), local, report)
             return
