@@ -44,6 +44,11 @@ class Pty(Seen):
             os.waitpid(self._pid, 0)
         os.close(self._descriptor)
 
+    def end_by(self, number: signal.Signals) -> None:
+        """Send it a signal, and wait until it has ended."""
+        os.kill(self._pid, number)
+        self.ended()
+
     def ended(self) -> int:
         """The exit status, once it has ended."""
         while self._take(None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -890,6 +891,31 @@ def test_without_memory_no_model_is_asked_for_and_a_command_follows_esc(project:
         tmux.keys("Escape")
         tmux.say("/agents")
         tmux.wait_for("There are no sub-agents here")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_without_memory_nothing_of_a_conversation_stays_however_it_ends(
+    project: Path, monkeypatch: pytest.MonkeyPatch, ending: signal.Signals
+) -> None:
+    """S5: a terminal that is closed, too; and what a kill left goes with the next one."""
+    pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
+    from tests.chat.in_pty import Pty
+
+    place = project.parent / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    words = [*chat_words(None), "--bare"]
+    with Pty(words, cwd=project) as another, Pty(words, cwd=project) as terminal:
+        another.wait_for("Memory is off")
+        terminal.wait_for("Memory is off")
+        terminal.say("My salary is nobody's business.")
+        terminal.until(lambda _: any("my salary" in one.read_text("utf-8").lower() for one in place.rglob("*.jsonl")))
+        terminal.end_by(ending)
+        assert len(list(place.iterdir())) == 1 + (ending == signal.SIGKILL)
+        subprocess.run([*words, "-p", "Hello."], cwd=project, check=True, capture_output=True)
+        assert len(list(place.iterdir())) == 1, "the one that goes on"
+        another.keys("C-d")
+        assert another.ended() == 0 and not list(place.iterdir())
 
 
 @in_tmux

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +94,31 @@ def model_settings(name: str, settings: Settings) -> list[str]:
 
 
 def apart(memory: MemDir) -> MemDir:
-    """The same settings over a home that goes away with the chat: with memory off, nothing is created (S5)."""
+    """The same settings over a home that goes away with the chat, also where its terminal is closed: with memory off,
+    nothing is created (S5). What a kill left goes with the next one."""
     import atexit
+    import fcntl
+    import glob
     import shutil
+    import signal
     import tempfile
+
+    def sweep(left: str) -> None:
+        held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
+        finally:
+            os.close(held)
 
     home = tempfile.mkdtemp(prefix="memdir-chat-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
+    fcntl.flock(os.open(home, os.O_RDONLY), fcntl.LOCK_EX)  # as long as this process lives
+    for left in glob.glob(os.path.join(tempfile.gettempdir(), "memdir-chat-*")):
+        with contextlib.suppress(OSError):
+            sweep(left)
+    for ending in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     return memory.over(home)
 
 
