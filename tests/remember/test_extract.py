@@ -645,6 +645,29 @@ async def test_the_cursor_outlives_the_process(bench: Bench) -> None:
     assert SessionState.load("session-1", bench.session.layout).extract_cursor == ""
 
 
+def test_a_long_conversation_that_was_purged_stays_so(bench: Bench) -> None:
+    """L2, X4: what is kept of it grows with it, and is read however long it is."""
+    messages = [user("ok", message_id=f"{number:036}") for number in range(15_000)]
+    bench.session.move_cursor(messages[-1].id)
+    bench.session.leave_out(messages)
+    again = SessionState.load("session-1", bench.session.layout)
+    assert (again.extract_cursor, len(again.unheard)) == (messages[-1].id, len(messages))
+
+
+def test_from_a_conversation_of_which_nobody_knows_what_was_learned_nothing_is(bench: Bench) -> None:
+    """L2, S5: some of it may be purged, or was said while memory was off. What cannot be read is not written over."""
+    bench.session.leave_out([user("My salary is 90k.", message_id="m1")])
+    path = Path(bench.session.layout.unheard("session-1"))
+    path.write_text(path.read_text()[:-9])
+    again = SessionState.load("session-1", bench.session.layout)
+    assert [one.is_off for one in again.heard([user("My salary is 90k.", message_id="m1"), user(SAID)])] == [True, True]
+    damaged = path.read_bytes()
+    again.move_cursor("m1")
+    again.leave_out([user(SAID, message_id="m2")])
+    assert path.read_bytes() == damaged
+    assert SessionState.load("session-1", bench.session.layout).is_lost
+
+
 async def test_team_mode_has_both_directories_and_both_indexes(bench: Bench) -> None:
     """X7, E2: the combined form."""
     team = MemoryStore(bench.store.place.team(), scope="team")

@@ -27,8 +27,8 @@ from memdir.transcript.message import Block, Message, Text
 from memdir.transcript.record import encode, message_fields, record_from
 from memdir.transcript.transcript import Transcript
 
-MAX_STATE_BYTES = 1 << 20  # of the few lines that are kept beside a transcript, and of its notes
-MAX_UNLEARNED_BYTES = 64 << 20
+MAX_STATE_BYTES = 1 << 20  # of the notes that are kept beside a transcript
+MAX_UNLEARNED_BYTES = 64 << 20  # of what grows with a conversation: more than anybody says
 MAX_UNHEARD = 16_000  # lines said while memory was off, the last ones: half of what the state may take
 _LEFT_OUT = ("unheard", "purged", "lifted")
 _DIGITS = 32  # enough that no two lines are ever taken for each other
@@ -53,13 +53,14 @@ class SessionState:
     purged: frozenset[str] = frozenset()  # those of them that a purge left out,
     lifted: frozenset[str] = frozenset()  # and those that came back with it
     unheard_words: tuple[str, ...] = ()  # the same by their lines: a host may send them again under other ids
+    is_lost: bool = False  # what is kept of it cannot be read now: nothing is learned from it, nor written over that
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
-        """A session as a crash left it, or a new one."""
+        """A session as a crash left it, or a new one where nothing is kept of it."""
         session = SessionState(session_id, layout, memory_is_on)
         try:
-            found = json.loads(read_plain(session._path, max_bytes=MAX_STATE_BYTES))
+            found = json.loads(read_plain(session._path, max_bytes=MAX_UNLEARNED_BYTES))
             return replace(
                 session,
                 extract_cursor=str(found["extractCursor"]),
@@ -73,7 +74,7 @@ class SessionState:
                 **_left_out(found),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return session
+            return replace(session, is_lost=os.path.lexists(session._path))
 
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
@@ -129,6 +130,8 @@ class SessionState:
         its lines, as often as they were said then: a host sends them again under other ids, with a reminder before
         them, or joined to what was said later."""
         self._hear_of_others()
+        if self.is_lost:
+            return tuple(replace(one, is_off=True) for one in messages)
         left = Counter(self.unheard_words)
         for one in messages if left else ():
             left.subtract(_lines(one) if one.id in self.unheard else ())
@@ -184,11 +187,13 @@ class SessionState:
     def _hear_of_others(self) -> None:
         """Take in what others have noted that nothing is learned from: that grows, but for purges that were undone."""
         with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
-            found = _left_out(json.loads(read_plain(self._path, max_bytes=MAX_STATE_BYTES)))
+            found = _left_out(json.loads(read_plain(self._path, max_bytes=MAX_UNLEARNED_BYTES)))
             self.purged, self.lifted = found["purged"], found["lifted"]
             self.unheard = (self.unheard | found["unheard"]) - self.lifted
 
     def _write(self, path: str) -> None:
+        if self.is_lost:
+            return
         state = {
             "extractCursor": self.extract_cursor,
             "summarizedUpTo": self.summarized_up_to,
@@ -332,6 +337,7 @@ def fork_session(
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
     fork.unheard, fork.purged, fork.unheard_words = before.unheard, before.purged, before.unheard_words
+    fork.unheard |= frozenset(ids if before.is_lost else ())
     fork.docs, fork.docs_seen = before.docs, before.docs_seen
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
