@@ -127,14 +127,15 @@ class TeamMemory:
         work = self._stores.of("team"), there, str(address), name, caps, self._clock, self._sink
         return Sync(*work, on_progress, self._purge_member, require_free or (lambda: None))
 
-    def _purge_member(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
+    def _purge_member(self, name: str, *, is_dry: bool = False) -> tuple[Sequence[str], Sequence[str]]:
         """What private memories took over from a member whom the hub has purged goes, too; what may be of others, or a
         person's own, is only named."""
         try:
-            report = self._purge(f"person:{name}", scope="private")
+            report = self._purge(f"person:{name}", scope="private", is_dry=is_dry)
         except MemoryNotFound:
             return [], []
-        return [one.name for one in report.files], [one.name for one in report.held]
+        gone, held = [one.name for one in report.files], [one.name for one in report.held]
+        return ([], [*gone, *held]) if is_dry else (gone, held)
 
     def sync_behind(self, pushes_only: bool = False, require_free: Callable[[], None] | None = None) -> None:
         """`sync` where nobody waits for it: what goes wrong is an event, and comes again."""

@@ -239,6 +239,33 @@ def test_what_private_memories_took_over_from_a_purged_member_goes_with_the_next
     place.admin.connection.close()
 
 
+def test_what_came_from_who_was_purged_once_and_is_back_is_only_named_where_the_note_was_lost(
+    hub: HubServer, memdir_command: str, project: Path, tmp_path: Path
+) -> None:
+    place = HubPlace(hub)
+    ann = member(place, "ann", tmp_path, time.time)
+    ann.put("hers.md", memory_text("hers", "What Ann said."))
+    ann.sync()
+    url, token = f"http://127.0.0.1:{hub.port}", hub.member(place.admin, "bob").token
+    assert joined(memdir_command, url, token, tmp_path / "bob", project).returncode == 0
+    members = place.admin.ask("GET", "members").body["members"]
+    (leaving,) = [one["id"] for one in members if one["name"] == "ann"]
+    assert place.admin.ask("POST", f"members/{leaving}/purge", {}).status == 200
+    ann.sync()
+    ann.put("new.md", memory_text("new", "Releases are cut from the green branch."))
+    ann.sync()
+    memory = open_memory(project, home=tmp_path / "bob")
+    memory.team.sync()
+    copied(memory, "own.md", memory_text("own", "Releases are cut from the green branch."))
+    (note,) = (tmp_path / "bob").rglob("known.json")
+    note.unlink()
+    report = memory.team.sync()
+    assert (report.purged, report.may_hold) == ([], {"project/own.md": "ann"}) and memory.get("own.md")
+    report = memory.team.sync()
+    assert (report.purged, report.may_hold) == ([], {})
+    place.admin.connection.close()
+
+
 def test_a_purge_that_was_cut_short_is_finished_by_the_next_sync(hub: HubServer, tmp_path: Path) -> None:
     place = HubPlace(hub)
     ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))

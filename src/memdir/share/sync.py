@@ -39,7 +39,7 @@ _NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an acciden
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
 
 Base = tuple[bytes | None, str]  # what a memory was at the last sync, where that was kept, and its digest
-OnPurged = Callable[[str], tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
+OnPurged = Callable[..., tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
 
 
 @dataclass
@@ -78,6 +78,7 @@ class Sync:
     on_purged: OnPurged | None = None
     require_free: Callable[[], None] = lambda: None  # LockBusy while nothing may be touched
     _renamed: set[str] = field(default_factory=set, init=False)
+    _back: list[str] = field(default_factory=list, init=False)  # purged once, and nobody knows what is from since then
     _foreseen: LocalTexts | None = field(default=None, init=False)  # the directory as a sync would leave it
 
     def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
@@ -174,8 +175,10 @@ class Sync:
         for (_, author), mine in sorted(groups.items(), key=lambda one: one[0]):
             self._take(known, author, mine, delta, report)
         new = {name: at for name, at in delta.purged.items() if at > known.purges.get(name, 0)}
+        back = () if known.synced else {one.author for one in delta.versions.values() if not one.is_gone}
+        self._back += [name for name in new if name in back]
         known.purges |= new
-        known.purged += [name for name in new if name not in known.purged]
+        known.purged += [name for name in new if name not in (*known.purged, *back)]
         known.revision = delta.revision
         known.synced = self.clock()
         known.save()
@@ -208,6 +211,9 @@ class Sync:
                 report.may_hold |= dict.fromkeys(held, name)
                 known.purged.remove(name)
                 known.save()
+        for name in self._back if self.on_purged is not None and not is_dry else ():
+            with suppress(LockBusy, HistoryError, DiskError):
+                report.may_hold |= dict.fromkeys(self.on_purged(name, is_dry=True)[1], name)  # type: ignore[misc]
 
     def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""
