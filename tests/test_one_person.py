@@ -137,6 +137,25 @@ async def test_a_name_that_is_taken_among_the_user_s_own_is_told_and_nothing_is_
     assert told == ["The user is a data scientist.", "The user is colour-blind."]
 
 
+async def test_two_of_one_name_in_one_run_are_two_memories(person: Person) -> None:
+    """X6: one where it belongs, one that is put there."""
+    drafts = [
+        ("{own}/preferences.md", file("user", "The user is a data scientist who looks after the logging.")),
+        ("preferences.md", file("user", "The user is colour-blind: red and green look the same.")),
+    ]
+    said = f"{ROLE} And I am colour-blind: red and green look the same to me."
+    memory = await person.writes("first", said, drafts)
+    told = " ".join(memory.get(key, scope="user").topic.body for key in keys(memory, "user"))
+    assert "data scientist" in told and "colour-blind" in told
+    assert keys(memory, "project") == []
+
+
+async def test_one_of_one_name_that_is_written_in_both_places_is_one_memory(person: Person) -> None:
+    text = file("user", "The user is a data scientist who looks after the logging.")
+    memory = await person.writes("first", ROLE, [("{own}/role.md", text), ("role.md", text)])
+    assert keys(memory, "user") == ["role.md"]
+
+
 async def test_in_another_agent_s_home_it_stays_in_the_project(person: Person, tmp_path: Path) -> None:
     for home in (tmp_path / ".claude", tmp_path / "theirs"):
         home.mkdir()

@@ -214,15 +214,21 @@ class Workspace:
 
     def _placed(self, draft: Draft, store: MemoryStore, written: str) -> Draft:
         """A new file in the store that it belongs to. What has its name there is told first: it may be the same memory.
-        A model that insists gets a name beside it."""
-        there, is_taken = store.path_of(draft.key), store.read_bytes(draft.key) is not None
-        if is_taken and there not in self.drafts:
-            if written not in self.refused:
+        A model that insists gets a name beside it, as does what is new in this run and something else."""
+
+        def is_taken(key: str) -> bool:
+            return store.read_bytes(key) is not None or self.is_draft(store.path_of(key))
+
+        there = store.path_of(draft.key)
+        known = self.drafts.get(there)
+        new = known.after if known and known.before is None else None
+        is_same = new is not None and not is_another(Topic(new), Topic(draft.after or b""))
+        if is_taken(draft.key) and not is_same:
+            if new is None and written not in self.refused:
                 told = f"{there} is a memory of that name. Read it, then Edit it there if it is the same"
                 self.refused[written] = told
                 raise BadMemoryFile(told, remedy="Else write this again, under another name")
-            stem = draft.key.removesuffix(".md")
-            draft = replace(draft, key=free_key(stem, lambda key: store.read_bytes(key) is not None))
+            draft = replace(draft, key=free_key(draft.key.removesuffix(".md"), is_taken))
         self._elsewhere[written] = store.path_of(draft.key)
         return replace(draft, store=store)
 
