@@ -301,6 +301,7 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
             assert (await host.say(f"Part {number}. {'text ' * 800}")).ending == "done"
         assert person.heard("compacted"), person.heard("notice")
         assert len(host.conversation.messages) < 28
+        assert [str(body).count("The date is") for body in main_requests(server)] == [1] * 14
         assert host.assembly.context.text.startswith("The project lies in")
 
 
@@ -324,6 +325,8 @@ async def test_a_compaction_that_begins_a_turn_is_stopped_and_what_was_said_stay
             await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED)
             if hung.is_set():
                 break
+        written = Path(host.session.transcript.path).read_text("utf-8")
+        assert f"Part {number}." in written, "also where the program is killed now"
         host.stop()
         assert (await turn).ending == "stopped"
         said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]

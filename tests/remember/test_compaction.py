@@ -141,6 +141,19 @@ async def test_a_model_writes_the_summary_when_there_are_no_notes(
     assert resume(work.talk.transcript.path).messages == work.talk.messages
 
 
+async def test_what_is_unanswered_stays_word_for_word_with_what_was_pasted(
+    work: Work, compaction: Callable[..., Compaction]
+) -> None:
+    """N7: a large question, too, as long as there is room for it."""
+    long_talk(work)
+    work.ask("What does this say? " + "and some words about it " * 60)
+    work.talk.add(user("some words of a paste " * 1_000, is_meta=True))
+    asked = work.talk.messages[-2:]
+    model = ScriptedModel([says(SHORT)])
+    assert isinstance(await compaction(model).compact(work.talk, work.request()), Compacted)
+    assert work.talk.messages[-2:] == asked
+
+
 async def test_what_the_user_wants_kept_is_told_to_the_model_first(
     work: Work, layout: Layout, session: SessionState, compaction: Callable[..., Compaction]
 ) -> None:

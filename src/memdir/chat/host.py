@@ -204,13 +204,13 @@ class ChatHost:
         return await self._turn(self._write_down())
 
     async def _write_down(self) -> str:
-        try:
-            if self.session.should_compact:
-                await self.compact(is_automatic=True)
-        finally:  # also where it was stopped: what the person said is kept
-            self._write_unwritten()
+        self._write_unwritten()
         said = (one.text for one in reversed(self.conversation.messages) if one.role == "user" and not one.is_meta)
-        return next((text for text in said if text), "")
+        text = next((text for text in said if text), "")
+        if self.session.should_compact:
+            await self.compact(is_automatic=True)
+            self._write_unwritten()  # the day is told anew
+        return text
 
     def keep(self, text: str, about: Sequence[Message] = ()) -> None:
         """Write down what the person says, to be answered another time: `retry` goes on with it."""

@@ -151,9 +151,8 @@ class Compaction:
         noted = conversation.messages[: ids.index(covered) + 1] if covered in ids else ()
         if not noted or any(one.is_off for one in self.memory.session.heard(noted)):  # noted is only what was heard
             return Skipped("session_memory_covers_unknown")
-        start = tail_start(conversation.messages, len(noted), Tail.within(self.plan.window_tokens))
-        text, kept = notes.shortened(self.memory.path), conversation.messages[start:]
-        return _Proposal("session-memory", text, kept)
+        kept = self._tail(conversation.messages, len(noted))
+        return _Proposal("session-memory", notes.shortened(self.memory.path), kept)
 
     async def _from_model(self, conversation: Conversation, request: Request, keep: str) -> _Proposal | Skipped:
         """A summary that the model writes now."""
@@ -164,9 +163,15 @@ class Compaction:
         text = unspoilt(await self._summary(messages, request, job))
         if not text.strip():
             return Skipped("empty_summary")
-        start = tail_start(messages, len(messages), Tail.within(self.plan.window_tokens))
-        kept = messages[start:]
-        return _Proposal("model", text, kept, prompt.hash, prompt.text)
+        return _Proposal("model", text, self._tail(messages, len(messages)), prompt.hash, prompt.text)
+
+    def _tail(self, messages: tuple[Message, ...], covered: int) -> tuple[Message, ...]:
+        """The last messages, which stay; all that is unanswered among them, unless that is half of the window."""
+        start, at = tail_start(messages, covered, Tail.within(self.plan.window_tokens)), len(messages)
+        while at and messages[at - 1].role == "user" and not messages[at - 1].tool_results:
+            at -= 1
+        is_small = estimate_messages(messages[at:]) <= self.plan.window_tokens // 2
+        return messages[min(start, at) if is_small else start :]
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
