@@ -68,6 +68,8 @@ def test_a_token_is_printed_once_for_people_too(memdir: Memdir) -> None:
         (("revoke", "k_000000000000"), "no such token"),
         (("drop",), "there are `hub serve`, `hub work`, and `hub admin` with"),
         (("token", "acme", "ana", "--role", "reader"), "has no --role"),
+        (("add-team", "large", "--entries", "3000000000"), "no number from 0 to 2147483647"),
+        (("add-team", "large", "--entry-bytes", "3000000000"), "no number from 0 to 2147483647"),
         (("backup", "nowhere/copy.sqlite3"), "nowhere/copy.sqlite3 cannot be written"),
     ],
 )

@@ -67,7 +67,7 @@ def test_it_starts_at_once_on_a_file_in_memdirs_home(memdir: Callable[..., Ran],
         (("--host", "hub.example.org"), "without TLS the hub is served on this machine only"),
         (("--tls-cert", "x.crt"), "TLS takes both"),
         (("--tls-cert", "x.crt", "--tls-key", "x.key"), "there is no file x.crt"),
-        (("--database", "postgresql://nobody@127.0.0.1:1/none"), "cannot be reached"),
+        (("--database", "postgresql://nobody@127.0.0.1:1/none"), "cannot be used"),
     ],
 )
 def test_what_would_be_unsafe_or_cannot_work_is_refused(
@@ -75,6 +75,20 @@ def test_what_would_be_unsafe_or_cannot_work_is_refused(
 ) -> None:
     ran = memdir("hub", "serve", "--check", *words)
     assert ran.code != 0 and told in ran.err
+
+
+def test_a_database_in_which_nothing_may_be_made_or_written_is_told(
+    memdir: Callable[..., Ran], postgres: Postgres
+) -> None:
+    for name in ("hub_guest", "hub_read"):
+        run_sql(postgres, f"create database {name}")
+    run_sql(postgres, "create user hub_guest")
+    run_sql(postgres, "alter database hub_read set default_transaction_read_only = on")
+    guest, only_read = postgres.url_of("hub_guest").replace("postgres@", "hub_guest@"), postgres.url_of("hub_read")
+    for place, why in ((guest, "permission denied"), (only_read, "read-only transaction")):
+        for words in (("serve", "--check"), ("admin", "teams")):
+            ran = memdir("hub", *words, "--database", place)
+            assert ran.code == 1 and "the hub's database cannot be used" in ran.err and why in ran.err
 
 
 def test_a_proxy_may_stand_in_front(memdir: Callable[..., Ran]) -> None:

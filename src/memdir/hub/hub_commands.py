@@ -171,9 +171,10 @@ class HubAdmin:
         parser.add_argument("--derived", action="store_true", help="with a purge: and what others made from it")
         told = "purge, remove-member, prune: tell what would go and change nothing"
         parser.add_argument("--dry-run", action="store_true", help=told)
-        for name, default in (("--entries", 2_000), ("--entry-bytes", 65_536), ("--team-bytes", 16_777_216)):
+        limits = (("--entries", 2_000, 31), ("--entry-bytes", 65_536, 31), ("--team-bytes", 16_777_216, 40))
+        for name, default, bits in limits:  # what PostgreSQL can hold
             told = f"add-team: at most ({default})"
-            parser.add_argument(name, type=_up_to(1 << 40), default=default, metavar="N", help=told)
+            parser.add_argument(name, type=_up_to((1 << bits) - 1), default=default, metavar="N", help=told)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         _require_installed()

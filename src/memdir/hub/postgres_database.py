@@ -85,9 +85,9 @@ class PostgresDatabase:
         try:
             async with await psycopg.AsyncConnection.connect(self._url, prepare_threshold=None) as connection:
                 await self._migrate(connection)
-        except psycopg.OperationalError as error:
-            told = f"the hub's database cannot be reached: {str(error).splitlines()[0]}"
-            raise MemdirError(told, remedy="Is PostgreSQL running, and may this user use it?") from None
+        except psycopg.Error as error:  # also of rights, and of a database that is only read
+            told = f"the hub's database cannot be used: {str(error).partition(chr(10))[0]}"
+            raise MemdirError(told, remedy="Is PostgreSQL running, and may this user make tables there?") from None
         await self._pool.open(wait=True, timeout=WAIT_SECONDS)
 
     @staticmethod
