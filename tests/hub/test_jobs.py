@@ -11,7 +11,7 @@ import pytest
 
 from memdir.agent.workspace import Draft
 from memdir.dream.dream import MAX_SECONDS
-from memdir.hub.hub_database import HubDatabase, Row
+from memdir.hub.hub_database import DatabaseBusy, HubDatabase, Row
 from memdir.hub.jobs import MAX_ATTEMPTS, LeasedJob, ProposedChange, ask_for, finish, take
 from memdir.hub.team_dream import ask_for_all, proposals_of, work
 from tests.hub.servers import Client, HubServer, now
@@ -223,6 +223,38 @@ def dream(hub: HubServer, *teams: Client) -> dict[str, int]:
         return await work(database, now)
 
     return dict(hub.do(work_for))
+
+
+class BusyOnce:
+    """A database whose connection is lost when what was dreamt is to be written."""
+
+    def __init__(self, database: HubDatabase, after: int) -> None:
+        self._database, self._left = database, after
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._database, name)
+
+    def transaction(self) -> object:
+        self._left -= 1
+        if self._left == 0:
+            raise DatabaseBusy("gone for a moment")
+        return self._database.transaction()
+
+
+def test_a_database_that_is_gone_for_a_moment_costs_no_other_team_its_night(hub: HubServer, team: Client) -> None:
+    other = hub.team("another that dreams")
+    for one in (team, other):
+        one.put("pool.md", POOL)
+
+    async def night(database: HubDatabase) -> dict[str, int]:
+        for one in (team, other):
+            await ask_for(database, one.team, "dream", now())
+        return await work(BusyOnce(database, 1), now)  # type: ignore[arg-type]
+
+    assert hub.do(night) == {"done": 1, "failed": 1}
+    states = [one.ask("GET", "jobs").body["jobs"][0]["state"] for one in (team, other)]
+    assert sorted(states) == ["done", "running"], "its lease ends, and it is taken again"
+    hub.rows("update jobs set state = 'done' where team in (?, ?) returning id", team.team, other.team)
 
 
 @pytest.mark.parametrize("decision", ["accept", "reject"])

@@ -10,14 +10,15 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from memdir.agent.workspace import Draft
 from memdir.disk.atomic import keep_bytes, make_folder
 from memdir.disk.safe_path import is_index, resolve_key
 from memdir.dream.dream import DreamReport, DreamTask
 from memdir.errors import MemdirError
-from memdir.hub.hub_database import SQL, HubDatabase, Row
-from memdir.hub.jobs import ProposedChange, ask_for, fail, finish, take
+from memdir.hub.hub_database import SQL, DatabaseBusy, HubDatabase, Row
+from memdir.hub.jobs import LeasedJob, ProposedChange, ask_for, fail, finish, take
 from memdir.memdir import open_memory
 from memdir.share.remote import digest_of
 
@@ -33,16 +34,22 @@ async def work(database: HubDatabase, now: Callable[[], int]) -> dict[str, int]:
     """Do what waits, one job after the other. One that fails says so in its row and keeps nobody from the next."""
     counted = {"done": 0, "failed": 0}
     while job := await take(database, now()):
-        rows = await database.run(SQL["texts_living"], job.team)
-        dreaming = asyncio.ensure_future(asyncio.to_thread(dream_of, rows))
-        await asyncio.wait((dreaming,))
-        if error := dreaming.exception():  # whatever a text does to the dream: the night is for all teams
-            told = f": {error}" if isinstance(error, MemdirError | OSError) else ""
-            await fail(database, job, f"{type(error).__name__}{told}", now())
-            counted["failed"] += 1
-            continue
-        counted["done" if await finish(database, job, dreaming.result(), now()) else "failed"] += 1
+        is_done = False
+        with suppress(DatabaseBusy):  # then its lease ends, and another night takes it again
+            is_done = await _do(database, job, now)
+        counted["done" if is_done else "failed"] += 1
     return counted
+
+
+async def _do(database: HubDatabase, job: LeasedJob, now: Callable[[], int]) -> bool:
+    rows = await database.run(SQL["texts_living"], job.team)
+    dreaming = asyncio.ensure_future(asyncio.to_thread(dream_of, rows))
+    await asyncio.wait((dreaming,))
+    if error := dreaming.exception():  # whatever a text does to the dream: the night is for all teams
+        told = f": {error}" if isinstance(error, MemdirError | OSError) else ""
+        await fail(database, job, f"{type(error).__name__}{told}", now())
+        return False
+    return await finish(database, job, dreaming.result(), now())
 
 
 def dream_of(rows: list[Row]) -> list[ProposedChange]:
