@@ -459,6 +459,26 @@ async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(projec
         assert "log line\\nlog line" in str([one.body for one in server.requests if not is_fork(one.body)][-1])
 
 
+async def test_what_waits_and_begins_with_a_slash_is_done_said_or_named_when_one_leaves(project: Path) -> None:
+    """J1: a command of one's own and a sentence are for the model, and what was to be forgotten is gone."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    memory.add("The staging database listens on port 5433.")
+    for home, name in ((memory.environment.home, "note"), (os.path.join(memory.folder, ".memdir"), "theirs")):
+        Path(home, "commands").mkdir(parents=True, exist_ok=True)
+        Path(home, "commands", f"{name}.md").write_text("Note this: $ARGUMENTS\n", encoding="utf-8")
+    async with alive(project, memory=memory) as seen:
+        waiting = ("/forget staging", "/forget --source x", "/note We moved", "/etc is full again", "/theirs y")
+        for typed in ("/retry", *waiting):
+            seen.chat._entered.put_nowait(typed)
+    assert memory.list() == []
+    await seen.shows("This was not done any more: /theirs y")
+    assert "This was not done any more: /forget --source x" in "\n".join(seen.drawn.display)
+    async with host_of(open_memory(project, flags=QUIET), session_id=seen.chat.host.session.id) as host:
+        said = [one.text.strip() for one in host.conversation.messages]
+    assert [text for text in said if text.startswith("/")] == ["/note We moved", "/etc is full again"]
+    assert "Note this: We moved" in str(said)
+
+
 @pytest.mark.parametrize(("goes_on", "status"), [(None, 0), ("", 0), ("monday", 0), ("nosuch", 6), ("busy", 2)])
 async def test_what_was_sent_before_the_chat_had_begun_is_not_lost_when_one_leaves(
     project: Path, goes_on: str | None, status: int

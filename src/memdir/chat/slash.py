@@ -16,6 +16,7 @@ from memdir.types import DreamReport, DreamTask
 if TYPE_CHECKING:
     from memdir import Memory
     from memdir.chat.terminal import ChatTerminal
+    from memdir.transcript import Message
     from memdir.types import Answer, OpenQuestion
 
 _WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
@@ -70,6 +71,16 @@ class Slash:
             close = difflib.get_close_matches(name, (*_commands(), *self._own()), n=1)
             hint = f"Did you mean /{close[0]}?" if close else "/help lists what there is"
             raise MemoryNotFound(f"there is no command /{name}", remedy=hint)
+
+    def told(self, text: str) -> Sequence[Message] | None:
+        """What the model is told with a text: its file with a command of the person's own, nothing with a sentence that
+        is none. None where it is for us, or came with the project and nobody agreed to it."""
+        name, words = _named(text)
+        own = self._own().get(name)
+        if own is None:
+            return None if _OTHER_NAMES.get(name, name) in _commands() else ()
+        said = own.text(words)
+        return None if own.is_project and said not in self._agreed else [own.message(said)]
 
     async def _send(self, own: OwnCommand, typed: str, text: str) -> None:
         """What a project brought is shown whole, and sent when the person says so: they did not write it (L3)."""

@@ -70,6 +70,7 @@ _ANSWERS: dict[Consent, str] = {
     "no": "no",
 }
 _PASTE = re.compile(r"\[pasted text \d+: [\d,]+ lines\]")
+_DONE_LATE = re.compile(r"/(remember|forget)\s+(?!--source)")  # by who leaves: nothing is asked
 _SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
 
@@ -298,11 +299,13 @@ class ChatTerminal:
         await self._printed()
 
     async def _keep(self, text: str) -> None:
-        """What was sent and waits for its turn is said all the same: `/retry` has it answered another time (J1)."""
-        if text.split(maxsplit=1)[0] == "/remember":
+        """What was sent and waits for its turn: what asks nothing is done, and what is for the model is said all the
+        same: `/retry` has it answered another time (J1)."""
+        about = self.commands.told(text.strip()) if _is_command(text) else ()
+        if about is not None:
+            self.host.keep(text.strip("\n"), (*self._pasted_in(text), *about))
+        elif _DONE_LATE.match(text.strip()):
             await self.commands.run(text.strip())
-        elif not _is_command(text):
-            self.host.keep(text.strip("\n"), self._pasted_in(text))
         else:
             self.screen.notice(f"This was not done any more: {text.strip()}", style="yellow")
 
