@@ -269,6 +269,34 @@ def test_all_can_be_deleted_by_a_word(team: Team) -> None:
     assert in_step(ann, bob) == {}
 
 
+@pytest.mark.parametrize("kind", ["folder"])
+@pytest.mark.parametrize(("by_name", "others"), [(100, 24), (5, 0)])
+def test_what_was_deleted_by_a_word_long_ago_is_deleted_for_all(
+    team: Team, monkeypatch: pytest.MonkeyPatch, by_name: int, others: int
+) -> None:
+    """As after weeks without a network, with hundreds of changes since."""
+    monkeypatch.setattr("memdir.share.sync._LOOKED_BACK", 3)
+    monkeypatch.setattr("memdir.share.sync._BY_NAME", by_name, raising=False)
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{f"m{number:02}": memory_text(f"m{number}", BODY) for number in range(24)})
+    for number in range(15):
+        forget(ann, f"m{number:02}.md")
+    for number in range(others):
+        with ann.store.changing(Origin("cli", trust="user"), "save own.md") as change:
+            change.write("own.md", memory_text("own", f"Day {number}").encode())
+    assert len(ann.sync().sent_deletions) == 15
+    assert len(in_step(ann, bob)) == 9 + bool(others)
+
+
+@pytest.mark.parametrize("kind", ["folder"])
+def test_what_was_forgotten_without_git_is_deleted_for_all(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    forget(bob, "a.md")
+    assert bob.sync().sent_deletions == ["a.md"] and list(in_step(bob, ann)) == ["b.md"]
+
+
 def test_taking_back_a_pull_deletes_nothing_for_the_others(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, a=memory_text("a", BODY), b=memory_text("b", BODY))

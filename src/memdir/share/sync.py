@@ -36,7 +36,8 @@ WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY, OF = "By", "Of"  # the trailers that name whose change it was, and of which team
 _TAKEN_BACK = "undo of a pull, or set aside"
 _NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
-_LOOKED_BACK = 500  # changes of the history in which a deletion is looked for
+_LOOKED_BACK = 500  # changes of the history in which a deletion is looked for, and two more for each memory
+_BY_NAME = 100  # memories whose own changes are looked through; of more, all of the team's
 
 Base = tuple[bytes | None, str]  # what a memory was at the last sync, where that was kept, and its digest
 OnPurged = Callable[..., tuple[Sequence[str], Sequence[str]]]  # removes what is of a member; names what may be
@@ -348,7 +349,8 @@ class Sync:
         paths = {prefix + key: key for key in keys}
         try:
             readable = self.store.history.is_readable
-            commits = self.store.history.log(prefix.rstrip("/"), limit=_LOOKED_BACK) if readable else []
+            where = [*paths] if len(paths) <= _BY_NAME else [prefix.rstrip("/")]
+            commits = self.store.history.log(*where, limit=_LOOKED_BACK + 2 * len(paths)) if readable else []
         except HistoryError:
             return found
         sources = {commit.id: commit.source for commit in commits}
