@@ -171,6 +171,12 @@ def test_a_path_that_comes_near_a_memory_means_it(workspace: Workspace, root: Pa
     assert workspace.meant(path.replace("ROOT", str(root)), str(project)) == str(root / "a.md")
 
 
+def test_signs_that_no_name_may_hold_are_left_out_of_it(workspace: Workspace, root: Path, project: Path) -> None:
+    assert workspace.meant("feedback:no mocks?.md", str(project)) == str(root / "feedback-no mocks.md")
+    (root / "a:b.md").write_text("x")
+    assert workspace.meant("a:b.md", str(project)) == str(root / "a:b.md"), "where there is one, it is meant"
+
+
 @pytest.mark.parametrize("path", ["../a.md", "/etc/a.md", "src/a.md", "ROOT/../a.md", "~/a.md"])
 def test_a_path_elsewhere_is_not_taken_for_a_memory(workspace: Workspace, root: Path, project: Path, path: str) -> None:
     path = path.replace("ROOT", str(root))
@@ -191,6 +197,7 @@ async def test_arguments_under_other_names_are_understood_and_what_is_too_much_i
     for use in (
         ToolUse("1", "Write", {"path": "a.md", "content": text}),
         ToolUse("2", "write_file", {"filePath": "b.md", "text": text, "overwrite": True}),
+        ToolUse("4", "create_file", {"path": "c.md", "contents": text}),
         ToolUse(
             "3", "Edit", {"file": "a.md", "old_str": "     7\ttext", "new_str": "     7\twords", "replace_all": "false"}
         ),

@@ -508,6 +508,44 @@ async def test_a_draft_that_is_lost_for_its_form_is_told_and_comes_again(bench: 
     assert bench.session.extract_cursor == "m2"
 
 
+UNWRITTEN: dict[str, tuple[str, dict[str, object]]] = {
+    "another ending": ("Write", {"file_path": "no_mocks.txt", "content": RULE}),
+    "too long a name": ("Write", {"file_path": f"{'x' * 300}.md", "content": RULE}),
+    "a log": ("Write", {"file_path": "logs/2026/11/2026-11-18.md", "content": RULE}),
+    "no such tool": ("Append", {"file_path": "no_mocks.md", "content": RULE}),
+    "no path": ("Write", {"content": RULE}),
+    "an edit of nothing": ("Edit", {"file_path": "no_mocks.md", "old_string": "a", "new_string": RULE}),
+    "a line of the index": ("Write", {"file_path": "MEMORY.md", "content": "- [No mocks](no_mocks.md) — never mock\n"}),
+}
+
+
+@pytest.mark.parametrize(("tool", "arguments"), UNWRITTEN.values(), ids=UNWRITTEN)
+async def test_a_run_of_which_nothing_was_written_for_its_form_comes_again(
+    bench: Bench, tool: str, arguments: dict[str, object]
+) -> None:
+    """X4: the name, the place and the call are form, too."""
+    model = ScriptedModel([calls((tool, arguments)), says("Done."), *writes_rule(bench)])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert (bench.skips, bench.session.extract_cursor) == (["form_lost"], "")
+    [event] = [event for event in bench.events.events if "lost" in event.fields]
+    assert event.fields["lost"] == 1
+    talk.extraction.turn_ended(talk.says("Thanks, go on"))
+    await talk.extraction.drain()
+    assert bench.read("feedback_no_mocks.md") == RULE
+
+
+async def test_an_index_line_for_a_file_that_nobody_wrote_is_told_as_such(bench: Bench) -> None:
+    line = ("Write", {"file_path": "MEMORY.md", "content": "- [No mocks](feedback_no_mocks.md) — never mock\n"})
+    model = ScriptedModel([calls(line), *writes_rule(bench)])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert "feedback_no_mocks.md is not written yet" in model.requests[1].messages[-1].tool_results[0].content
+    assert bench.session.extract_cursor == "m2"
+
+
 async def test_a_draft_that_was_written_again_under_another_name_is_not_lost(bench: Bench) -> None:
     bare = RULE.split("---\n")[2]
     wrong = ("Write", {"file_path": os.path.join(bench.store.root, "mocks.md"), "content": bare})

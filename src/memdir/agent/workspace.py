@@ -33,6 +33,7 @@ from memdir.store.trust import is_of_team, marked_trust
 from memdir.text.naming import file_stem, free_key
 from memdir.text.nearness import Sentence
 
+_UNFIT = str.maketrans(':*?"<>|', "-" * 7)  # signs that not every file system takes in a name
 _OF_A_MEMORY = (b"- ", b"* ", b"name:", b"description:", b"type:")  # how a line of one may begin in an index
 
 
@@ -77,6 +78,7 @@ class Workspace:
     drafts: dict[str, Draft] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     lost: dict[str, bytes] = field(default_factory=dict)  # refused for its form, and not written since
+    is_judged: bool = False  # whether something came so far that its form and the rules were asked about it
     _apart: dict[str, str] = field(default_factory=dict)  # names of what was written over an unrelated memory
     _elsewhere: dict[str, str] = field(default_factory=dict)  # where drafts are that belong to another of the stores
     _disk: DiskFiles = field(default_factory=DiskFiles)
@@ -109,7 +111,7 @@ class Workspace:
             found = os.path.join(root, *parts) if is_ours and ".." not in parts else full
         if not any(is_inside(found, store.root) for store in self.stores):
             return full
-        return _with_ending(found)
+        return found if os.path.lexists(found) else _with_ending(found)
 
     def read(self, path: str) -> bytes:
         draft = self.drafts.get(self._real(path))
@@ -128,6 +130,7 @@ class Workspace:
         """Draft a file, in the form of a memory. Returns what was repaired; BadMemoryFile says what to do instead."""
         store, key = self.locate(self._real(path))
         refuse_place(key)
+        self.is_judged |= not is_index(key)
         real = store.path_of(key)
         known = self.drafts.get(real)
         before = known.before if known else store.read_bytes(key)
@@ -157,7 +160,17 @@ class Workspace:
         if real in self.drafts and draft.store is not store:
             del self.drafts[real]
         self.drafts[draft.store.path_of(draft.key)] = draft
+        told = (*told, *(f"{one} is not written yet, and its line alone is lost" for one in self.unwritten(draft)))
         return "; ".join((*told, *filter(None, (ruling.note,))))
+
+    def unwritten(self, draft: Draft) -> list[str]:
+        """The files that an index newly names and nobody wrote."""
+        if not is_index(draft.key):
+            return []
+        stood = {entry.key for entry in Index(draft.before or b"").entries()}
+        new = (entry.key for entry in Index(draft.after or b"").entries() if entry.key not in stood)
+        there = {name for one in self.drafts.values() for name in (one.path, one.key)}
+        return [key for key in new if is_key(key) and key not in there and draft.store.read_bytes(key) is None]
 
     def _refuse_private(self, draft: Draft, real: str, written: bytes) -> None:
         """Nothing about a person lies where others read, whoever thinks that it should, repaired or not (E2)."""
@@ -477,6 +490,8 @@ def _refuse_guarded(draft: Draft) -> None:
 def _with_ending(path: str) -> str:
     """A path with the ending of a memory where a model left it out or spelled it otherwise; the index by its name."""
     folder, name = os.path.split(path)
+    name = name.translate(_UNFIT).replace("-.", ".")
+    path = os.path.join(folder, name)
     stem, ending = os.path.splitext(name)
     if name.lower() in (INDEX_NAME.lower(), INDEX_NAME.lower()[:-3]):
         return os.path.join(folder, INDEX_NAME)

@@ -18,7 +18,7 @@ from memdir.agent.evidence import has_prose, heard_and_agreed
 from memdir.agent.file_access import DiskFiles
 from memdir.agent.forgotten import Forgotten
 from memdir.agent.fork import ForkProgress, ForkReport, ForkTools, Job, run_fork
-from memdir.agent.gate import memory_gate
+from memdir.agent.gate import WRITING, memory_gate
 from memdir.agent.judged import Lineage
 from memdir.agent.loop import STOPPED, Abort
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools, told_of_bash
@@ -272,9 +272,10 @@ class Extraction:
         report = await self._fork(turn.of(said), new, ForkTools(self.model, tools, gate), saved)
         if report.run.ending == "aborted" or (not report.is_complete and not workspace.changed()):
             return self._failed(f"not_finished: {report.run.failure}", new)
+        unwritten = int(_is_unwritten(workspace, tools, report))
         # The judging takes a while on a long conversation, and the host's loop goes on meanwhile.
         await asyncio.to_thread(workspace.drop_repeated)
-        lost = len(workspace.lost) + len(await asyncio.to_thread(workspace.drop_conflicts))
+        lost = unwritten + len(workspace.lost) + len(await asyncio.to_thread(workspace.drop_conflicts))
         weighed = await asyncio.to_thread(weigh, workspace, judge)
         written = self._write(workspace, weighed.lineages, turn, dated)
         if written is None:  # some of it was purged while the model thought: it is asked again about the rest
@@ -426,6 +427,17 @@ class Extraction:
     def _skip(self, reason: str) -> Skipped:
         self.sink.emit(memory_extracted(work={}, skipped=reason))
         return Skipped(reason)
+
+
+def _is_unwritten(workspace: Workspace, tools: Toolbox, report: ForkReport) -> bool:
+    """Whether a run would have written, and nothing came so far as to be judged: a name, place or call was wrong."""
+    if workspace.is_judged:
+        return False
+    failed = {one.tool_use_id for message in report.run.messages for one in message.tool_results if one.is_error}
+    uses = [tools.understood(use) for message in report.run.messages for use in message.tool_uses if use.id in failed]
+    tried = (use for use in uses if use.name in WRITING or not tools.knows(use.name))
+    is_there = (use.name == "Write" and os.path.exists(str(use.input.get("file_path"))) for use in tried)
+    return not all(is_there) or any(map(workspace.unwritten, workspace.drafts.values()))
 
 
 @contextmanager

@@ -75,7 +75,7 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[Tool], context: ToolContext) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
-        self._spellings = {_plain_name(name): name for name in self._tools}
+        self._spellings = {"create": "Write", **{_plain_name(name): name for name in self._tools}}
         self._slots = asyncio.Semaphore(MAX_AT_ONCE)
         self.context = context
 
