@@ -103,6 +103,18 @@ def test_links_bombs_and_lies_in_a_zip_are_refused_whole(store: MemoryStore, tmp
     assert store.scan().headers == []
 
 
+@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_zip_whose_contents_are_damaged_is_refused(store: MemoryStore, tmp_path: Path, way: int) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", way) as archive:
+        archive.writestr("a.md", bytes(number * 31 % 251 for number in range(3_000)))
+    data = bytearray(path.read_bytes())
+    data[60:200] = bytes(255 - byte for byte in data[60:200])
+    path.write_bytes(data)
+    with pytest.raises(ImportRefused, match="cannot be read as a zip file"):
+        import_memories(store, str(path), origin=CLI)
+
+
 def test_a_zip_that_lies_about_sizes_is_refused(store: MemoryStore, tmp_path: Path) -> None:
     path = Path(pack(tmp_path / "lie.zip", {"a.md": b"x" * 5_000}))
     data = path.read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from memdir.disk.atomic import disk_error, disk_errors, keep_bytes, make_folder, write_exported
@@ -149,7 +150,13 @@ def _from_folder(source: str) -> Iterator[tuple[str, bytes]]:
 
 def _from_zip(source: str) -> Iterator[tuple[str, bytes]]:
     import zipfile
+    import zlib
 
+    damaged: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ValueError, OSError)
+    with suppress(ImportError):  # not every Python has it
+        import lzma
+
+        damaged = (*damaged, lzma.LZMAError)
     try:
         with zipfile.ZipFile(source) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
@@ -158,12 +165,12 @@ def _from_zip(source: str) -> Iterator[tuple[str, bytes]]:
                 key = member.filename.removeprefix("memory/")  # everything else must be a safe key
                 with archive.open(member) as file:  # which gives no more than its directory says
                     yield key, file.read(MAX_MEMORY_BYTES + 1)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+    except damaged as error:
+        if isinstance(error, OSError) and error.errno:  # the disk, and not what stands on it
+            raise disk_error(error, "read", source) from error
         raise ImportRefused(
             f"{source} cannot be read as a zip file: {error}", remedy="Pack it again, without a password"
         ) from error
-    except OSError as error:
-        raise disk_error(error, "read", source) from error
 
 
 def _check_members(source: str, members: list[ZipInfo]) -> None:
