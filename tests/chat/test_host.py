@@ -249,15 +249,18 @@ async def test_a_reply_that_hangs_is_stopped_by_the_person_and_what_was_said_sta
         assert (await host.say("Go on?")).text == "Yes."
 
 
-async def test_a_model_that_never_loads_is_stopped_by_the_person(project: Path) -> None:
+@pytest.mark.parametrize("is_aside", [False, True])
+async def test_a_model_that_never_loads_is_stopped_by_the_person(project: Path, is_aside: bool) -> None:
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     async with host_of(memory) as host:
         host._model = asyncio.create_task(asyncio.Event().wait())  # type: ignore[assignment]
-        turn = asyncio.create_task(host.say("Hello?"))
-        while not host.conversation.messages:
+        asked = asyncio.create_task(host.aside("Hello?") if is_aside else host.say("Hello?"))
+        while not (is_aside or host.conversation.messages):
             await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
         host.stop()
-        assert (await asyncio.wait_for(turn, 30)).ending == "stopped"
+        end = await asyncio.wait_for(asked, 30)
+        assert end is None if is_aside else end.ending == "stopped"
         host._model.cancel()
 
 

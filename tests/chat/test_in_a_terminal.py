@@ -289,6 +289,26 @@ async def test_what_a_conversation_that_was_left_still_learns_is_seen_stopped_an
                 task.stop()
 
 
+async def test_who_waits_for_a_conversation_that_was_left_a_moment_ago_need_not(project: Path) -> None:
+    """J3, X9: it still learns, and a provider that hangs holds nobody."""
+    with ProviderServer(script(says("As you like."), forks=lambda _: Hang(says("Never.")))) as server:
+        memory, _ = opened(project, ANTHROPIC, server)
+        async with alive(project, memory=memory) as seen:
+            seen.press("From now on, run the linter before the tests: it is faster.\r")
+            await seen.shows("saving │")
+            left = seen.chat.host.session.id
+            seen.press(f"/clear\r{WIPE}/resume {left}\r")
+            await seen.shows("Saving what is worth keeping of it first")
+            await seen.shows("Ctrl-C stops")
+            seen.press("\x03")
+            await seen.shows("Stopped.")
+            assert seen.chat.host.session.id != left
+            seen.press("Good morning.\r")
+            await seen.shows("ok")
+            for task in seen.chat.host.tasks:
+                task.stop()
+
+
 async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
     """D5: phase, turns, files and last words of a dream that was asked for; what was drawn is drawn again."""
     async with alive(project) as seen:

@@ -10,6 +10,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -391,11 +392,13 @@ class ChatHost:
         parent = before if now.messages[: len(before.messages)] == before.messages else now
         told = load_prompt("chat/aside.md").render(question=question)
         job = Job(told, MAX_ASIDE_STEPS, typed=self.assembly.job(question))
-        hands = ForkTools(await self.model(), self.tools.forked(self.session.files), self.gate.reading_only)
-        report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=abort)
-        self.usage += report.usage
-        if report.run.ending != "aborted":
-            return report.run.final_text
+        with suppress(Aborted):
+            model = await abort.guard(self.model())
+            hands = ForkTools(model, self.tools.forked(self.session.files), self.gate.reading_only)
+            report = await run_fork(parent, job, hands, since=now.messages[len(parent.messages) :], abort=abort)
+            self.usage += report.usage
+            if report.run.ending != "aborted":
+                return report.run.final_text
         self._emit("notice", text="Stopped.")
         return None
 
@@ -423,10 +426,15 @@ class ChatHost:
         self._change_to(new_session_id(self.memory.clock()))
 
     async def resume(self, session_id: str) -> None:
-        """Go on with another conversation, as it was left (J3)."""
+        """Go on with another conversation, as it was left (J3), unless that is stopped while it still ends."""
         if session_id in self._closing:  # it was left a moment ago: first it ends
             self._emit("notice", text="Saving what is worth keeping of it first …")
-            await asyncio.wait({self._closing[session_id][1]})
+            self._abort = Abort()
+            try:
+                await self._abort.guard(asyncio.wait({self._closing[session_id][1]}))
+            except Aborted:
+                self._emit("notice", text="Stopped.")
+                return
         if session_id != self.session.id:
             self._change_to(session_id)
         self.conversation.answer_open_calls()

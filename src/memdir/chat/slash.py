@@ -244,9 +244,10 @@ class Slash:
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
         if session_id := await asyncio.to_thread(session_of, self._memory, words) or await self._chat.choose_session():
-            await self._host.resume(session_id)
-            self._chat.calls.clear()
-            self._chat.show_last()
+            await self._chat.turn(self._host.resume(session_id))
+            if session_id == self._host.session.id:
+                self._chat.calls.clear()
+                self._chat.show_last()
 
     async def do_retry(self, _: str) -> None:
         """ask again for an answer that did not come"""
