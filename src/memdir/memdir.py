@@ -133,7 +133,8 @@ class MemDir:
         self, words: str, *, limit: int = FOUND, scope: str = "project", on_progress: OnProgress | None = None
     ) -> Sequence[Match]:
         """Memories that hold all of the words first, then those that are near in words or meaning (R8). The scope `all`
-        is what recall covers: the project's, the team's, and the user's own for all projects."""
+        is what recall covers: the project's, the team's where that is on, and the user's own for all projects."""
+        from memdir.recall.recall import of_team
         from memdir.search.memory_search import search_memories
 
         self.stores.require_found()
@@ -142,10 +143,12 @@ class MemDir:
             place = self.places.of(one)
             if not os.path.isdir(place.root):
                 continue
-            near = search_memories(place.root, place.derived, words, limit=limit, now=now, on_progress=on_progress)
+            hidden = of_team([place.root]) if one == "project" and not self.places.has_team else frozenset()
+            room = limit + len(hidden)
+            near = search_memories(place.root, place.derived, words, limit=room, now=now, on_progress=on_progress)
             for match in near:
                 match.scope = one
-            found += near
+            found += [match for match in near if match.key not in hidden]
         return sorted(found, key=lambda match: match.held < len(match.words))[:limit]
 
     def update(

@@ -200,7 +200,7 @@ class MemoryOffers:
         known = [
             (scope, header)
             for scope in (_SCOPES if wanted == "all" else (wanted,))
-            for header in self._memory.list(arguments.get("type"), scope=scope)
+            for header in _listed(self._memory, scope, arguments.get("type"))
         ]
         shown, after = _page(known, arguments.get("cursor", ""), arguments.get("limit", LISTED))
         found = [self._about(header.key, header, scope) for scope, header in shown]
@@ -327,9 +327,17 @@ def _lines(found: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
+def _listed(memory: MemDir, scope: str, kind: str | None = None) -> Sequence[Header]:
+    """Those that recall covers: not what a team left here, while it is switched off (E1)."""
+    from memdir.disk.safe_path import TEAM_PREFIX
+
+    found = memory.list(kind, scope=scope)
+    return [one for one in found if memory.places.has_team or not one.key.startswith(TEAM_PREFIX)]
+
+
 def _headers(memory: MemDir, scope: str) -> Sequence[Header]:
     try:
-        return memory.list(scope=scope)
+        return _listed(memory, scope)
     except MemdirError:  # what is wrong with one scope hides none of the other
         return []
 

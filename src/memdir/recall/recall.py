@@ -226,7 +226,7 @@ class Recaller:
         """Which memories help, scope by scope."""
         first, *others = self._choosers
         if not self._has_team:  # what lies there is not recalled while the switch is off (E1)
-            request.hidden = _of_team([chooser.root for chooser in self._choosers])
+            request.hidden = of_team([chooser.root for chooser in self._choosers])
         found = [_timed(first, request)]
         for other in others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
@@ -346,7 +346,8 @@ def _team_last(scopes: list[tuple[Selection, Ready]]) -> list[tuple[Selection, R
     return [*(one for one in own if one[1] or not shared), *shared]
 
 
-def _of_team(roots: Sequence[str]) -> frozenset[str]:
+def of_team(roots: Sequence[str]) -> frozenset[str]:
+    """The keys of what lies there for a team."""
     from memdir.store.scan import walk
 
     there = [root for root in roots if os.path.isdir(os.path.join(root, TEAM_PREFIX))]
