@@ -147,6 +147,18 @@ def test_a_session_is_never_flooded(bench: Bench, store: MemoryStore) -> None:
     assert bench.shown.characters <= MAX_SESSION_CHARACTERS + 2_000
 
 
+def test_that_a_memory_has_changed_is_told_however_much_a_session_was_shown(bench: Bench, store: MemoryStore) -> None:
+    """R7: the session holds it in words that are no longer so."""
+    path = Path(store.root, "port.md")
+    text = "---\nname: Port\ndescription: the port\ntype: project\n---\n\nThe api listens on port 5433.\n"
+    path.write_text(text + "word " * 200)
+    assert "port 5433" in bench.render(["port.md"])[0]
+    bench.shown.characters = MAX_SESSION_CHARACTERS
+    path.write_text(text.replace("5433", "5434") + "word " * 200)
+    [told] = bench.render(["port.md"])
+    assert "has changed since it was shown" in told and "port 5434" not in told and str(path) in told
+
+
 def test_of_many_sessions_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_module, "MAX_SESSIONS", 2)
     sessions = ShownBySession()
