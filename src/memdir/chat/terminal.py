@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextlib
 import functools
+import hashlib
 import importlib
 import itertools
 import os
@@ -54,6 +55,7 @@ LARGE_PASTE_CHARACTERS = 3_000
 TYPING_SECONDS = 0.7  # a key so soon before or after another belongs to what is being typed, and answers no question
 ESCAPE_SECONDS = 0.1  # a key later than this after Esc is a key of its own
 KEPT_CALLS = 200  # of tools, that can be opened
+PASTE_LETTERS = 6  # of a hash: a line may come back on another day, when its name must stand for no other text
 KEPT_PASTES = 50  # that can be called back and sent again
 DIGITS = "123456789"
 LISTED = 8  # conversations to choose from at once, beside a digit for older ones
@@ -69,7 +71,7 @@ _ANSWERS: dict[Consent, str] = {
     "always": "always for this command",
     "no": "no",
 }
-_PASTE = re.compile(r"\[pasted text \d+: [\d,]+ lines\]")
+_PASTE = re.compile(r"\[pasted text [\da-f]+: [\d,]+ lines\]")
 _DONE_LATE = re.compile(r"/(remember|forget)\s+(?!--source)")  # by who leaves: nothing is asked
 _SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
@@ -100,7 +102,7 @@ class ChatTerminal:
         self.host: ChatHost
         self.commands: Slash
         self.calls: dict[int, tuple[str, str]] = {}  # by number the last calls of tools: in a line, and what it told
-        self._called, self._pasted_before = itertools.count(1), itertools.count(1)
+        self._called = itertools.count(1)
         self.panel: Panel | None = None
         self._watching: Panel | None = None
         self._blocks = Blocks()
@@ -611,8 +613,9 @@ class ChatTerminal:
         if lines <= LARGE_PASTE_LINES and len(text) <= LARGE_PASTE_CHARACTERS:
             event.current_buffer.insert_text(text)
             return
-        name = f"[pasted text {next(self._pasted_before)}: {lines:,} lines]"
-        self._pastes = dict([*self._pastes.items(), (name, text)][-KEPT_PASTES:])
+        known = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:PASTE_LETTERS]
+        name = f"[pasted text {known}: {lines:,} lines]"
+        self._pastes = dict([*(self._pastes | {name: text}).items()][-KEPT_PASTES:])
         event.current_buffer.insert_text(name)
 
 
