@@ -226,8 +226,9 @@ def _environment_table() -> str:
 
 def exit_codes_page() -> str:
     """Every exit code and what it means."""
-    lines = ["# Exit codes\n", NOTICE, "| code | when |", "|---|---|", "| 0 | done |"]
-    lines.append("| 1 | nothing found, problems found (`doctor`), or a plain failure |")
+    lines = ["# Exit codes\n", NOTICE, "| code | when |", "|---|---|"]
+    lines.append("| 0 | done; a `recall` that brings nothing back, too |")
+    lines.append("| 1 | a search found nothing, problems found (`doctor`), or a plain failure |")
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MemdirError)]
     told = _tree_lines()
     for kind in sorted(kinds, key=lambda kind: kind.exit_code):

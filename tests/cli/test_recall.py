@@ -70,6 +70,15 @@ def test_render_prints_it_also_where_the_log_cannot_be_written(memdir: Memdir, b
     assert "not in the recall log" in ran.err and str(log) in ran.err
 
 
+def test_that_nothing_comes_back_is_no_failure_and_the_docs_say_so(memdir: Memdir, bakery: Path) -> None:
+    """R3: for most messages nothing is right; who searches wants something."""
+    for more in ((), ("--json",), ("--render",)):
+        assert memdir("recall", "good morning", *more).code == 0
+    assert "a success, too" in " ".join(memdir("help", "recall").out.split())
+    page = (Path(__file__).parents[2] / "docs" / "exit-codes.md").read_text()
+    assert "`recall` that brings nothing back" in page and "a search found nothing" in page
+
+
 def test_a_pinned_case_is_replayed_and_fails_when_its_memory_is_gone(memdir: Memdir, bakery: Path) -> None:
     assert memdir("recall", OVEN, "--pin").code == 0
     assert memdir("recall", "good morning", "--pin", "--expect", "none").code == 0

@@ -1,7 +1,7 @@
 """Show which memories a message would bring back, if any, chosen as in a conversation: by the model where one is
 configured, else on this machine. --explain tells why each candidate was taken or left, --render prints what a model
 would get. --pin keeps the case as a test of your own; `memdir check` replays it on this machine. --log lists what was
-put into conversations, for messages that hold TEXT where one is given."""
+put into conversations, for messages that hold TEXT where one is given. That nothing comes back is a success, too."""
 
 from __future__ import annotations
 
