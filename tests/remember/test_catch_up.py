@@ -231,6 +231,16 @@ async def test_a_session_that_nobody_foresaw_keeps_no_other_from_being_learned(
     assert [event.fields["failed"] for event in events.events if event.name == "session.catch_up"] == [1]
 
 
+def test_sessions_of_which_nobody_knows_what_was_learned_take_no_others_place(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
+) -> None:
+    for number in range(MAX_SESSIONS):
+        talk(f"lost{number}", age=9)
+        Path(layout.session_state(f"lost{number}")).write_text("{damaged")
+    talk("one")
+    assert [session.id for session in machine(ScriptedModel([])).behind("x")] == ["one"]
+
+
 async def test_a_session_without_words_is_looked_at_once(
     talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
 ) -> None:

@@ -106,7 +106,7 @@ class CatchUp:
         for ref in reversed(newest_first(refs)):
             if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
                 session = SessionState.load(ref.id, self.layout)
-                if self._is_behind(ref, session):
+                if not session.is_lost and self._is_behind(ref, session):
                     found.append(session)
         return found[:MAX_SESSIONS]
 
