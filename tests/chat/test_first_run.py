@@ -16,18 +16,26 @@ import pytest
 
 from memdir import Environment, open_memory
 from memdir.chat.first_run import LOOK_SECONDS, model_offers
+from memdir.errors import ModelError
+from memdir.model import Request
+from memdir.transcript import user
 from tests.provider_server import KEY
 
 
 @contextmanager
-def listening(answer: bytes) -> Iterator[int]:
-    """A server on this machine that lists its models; its port."""
+def listening(answer: bytes, sent: list[str] | None = None) -> Iterator[int]:
+    """A server on this machine that lists its models and answers nothing else; its port. `sent` gets the keys."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200 if self.path == "/v1/models" else 404)
             self.end_headers()
             self.wfile.write(answer)
+
+        def do_POST(self) -> None:
+            if sent is not None:
+                sent.append(self.headers["Authorization"])
+            self.send_error(404)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             del format, args
@@ -61,8 +69,23 @@ def test_a_server_on_this_machine_is_offered_by_its_first_model_and_the_choice_i
     assert local == f"qwen3:8b on this machine, at http://127.0.0.1:{port}/v1"
     memory.keep_settings(kept)
     again = open_memory(project, environment=without_keys())
-    assert again.settings.model_base_url == f"http://127.0.0.1:{port}/v1" and again.settings.model_provider == "openai"
+    assert (
+        again.settings.model_base_url == f"http://127.0.0.1:{port}/v1#no-key"
+        and again.settings.model_provider == "openai"
+    )
     assert model_offers(again, [port]) == {}, "asked once"
+
+
+async def test_whoever_listens_on_this_machine_gets_no_key(project: Path) -> None:
+    """S2: a port was found, and nobody named who listens there."""
+    environment, sent = Environment({**os.environ, "OPENAI_API_KEY": KEY}), list[str]()
+    with listening(b'{"data": [{"id": "qwen3"}]}', sent) as port:
+        memory = open_memory(project, environment=environment)
+        memory.keep_settings(model_offers(memory, [port])[f"qwen3 on this machine, at http://127.0.0.1:{port}/v1"])
+        model = open_memory(project, environment=environment).models.for_chat()
+        with pytest.raises(ModelError):
+            await model.complete(Request("qwen3", messages=(user("Hello."),)))
+    assert sent == ["Bearer none"]
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"data": []}', b'{"data": [1]}', b'{"data": {"id": "x"}}'])

@@ -51,5 +51,5 @@ def _local(port: int) -> dict[str, dict[str, str]]:
         name = next(str(one["id"]) for one in listed)
     except (OSError, HTTPException, ValueError, LookupError, TypeError, StopIteration):
         return {}
-    chosen = {"model.provider": "openai", "model.baseUrl": url, "model.name": name}
+    chosen = {"model.provider": "openai", "model.baseUrl": f"{url}#no-key", "model.name": name}
     return {f"{one_line(name)[:60]} on this machine, at {url}": chosen}

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from memdir.settings import Environment, Settings
 
 DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.6-luna", "command": "", "builtin": "builtin"}
+NO_KEY = "#no-key"  # behind an address: no key goes there, as to one that was found and named by nobody
 _FAMILIES = {"claude": "anthropic", "gpt": "openai", "o3": "openai", "o4": "openai"}
 
 
@@ -53,17 +54,19 @@ def choose_model(settings: Settings, environment: Environment) -> Model:
     Only what is chosen is loaded: every recall asks who the provider is.
     """
     model: Model
-    base_url = settings.model_base_url or ""
+    base_url = (settings.model_base_url or "").removesuffix(NO_KEY)
+    keys = (environment.anthropic_key, environment.openai_key)
+    anthropic_key, openai_key = keys if base_url == (settings.model_base_url or "") else ("", "")
     match provider_of(settings):
         case "anthropic":
             from memdir.model.anthropic import AnthropicModel
 
-            model = AnthropicModel(api_key=environment.anthropic_key, base_url=base_url)
+            model = AnthropicModel(api_key=anthropic_key, base_url=base_url)
         case "openai":
             from memdir.model.openai import Dialect, OpenAIModel
 
             dialect: Dialect = "responses" if settings.model_api == "responses" else "chat"
-            model = OpenAIModel(api_key=environment.openai_key, base_url=base_url, dialect=dialect)
+            model = OpenAIModel(api_key=openai_key, base_url=base_url, dialect=dialect)
         case "command":
             from memdir.model.command import CommandModel
 
