@@ -1,7 +1,8 @@
 """What every transcript source promises (ARCHITECTURE: TranscriptSource), on sessions that the real clients wrote.
 
 The recorded ones are small sessions of Claude Code 2.1.197, Codex 0.166.0, Gemini CLI 0.61.0, Qwen Code 0.24.4 and
-opencode 1.18.33, with long texts of the clients cut out; of opencode's file the rows.
+opencode 1.18.33, with long texts of the clients cut out; of opencode's file the rows. What stands at the end of Claude
+Code's is 2.1.325's.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.conftest import Clock
 
 RECORDED = Path(__file__).parent / "recorded"
 RULE = "Never mock the database in tests."
+MEANWHILE = "Use pnpm here instead of npm."
 HOST_TEXT = ("<environment_context>", "AGENTS.md instructions", "<local-command", "This session is being continued")
 
 
@@ -160,6 +162,19 @@ def test_it_leaves_out_what_the_host_put_in_and_what_sub_agents_said(case: Case)
         assert not message.is_meta
         assert not any(words in message.text for words in HOST_TEXT)
         assert "Count the files here." not in message.text
+
+
+@pytest.mark.parametrize("build", [claude_code, qwen])
+def test_what_a_person_typed_while_the_agent_worked_is_theirs(
+    build: Callable[[Path, Clock], Case], tmp_path: Path, clock: Clock
+) -> None:
+    """X1: each host puts it into the running turn in its own way, beside what tells of tasks that ended."""
+    case = build(tmp_path.resolve(), clock)
+    [ref] = case.source.sessions(str(case.project))
+    messages = list(case.source.messages(ref))
+    [own] = [one for one in messages if one.text == MEANWHILE]
+    assert own.role == "user" and own.timestamp
+    assert not any("Background command" in one.text or "[User message" in one.text for one in messages)
 
 
 def test_ids_are_unique_and_the_same_at_every_reading(case: Case) -> None:

@@ -31,7 +31,7 @@ from memdir.model.model import ScriptedModel, calls, says
 from memdir.transcript.attended import Attended, late_sessions
 from tests.conftest import Ran
 from tests.counting import calls_of
-from tests.hooks.agents import HOSTS, Agent, answer, context, message, wait_for
+from tests.hooks.agents import HOSTS, Agent, answer, context, message, stamp, wait_for
 from tests.hooks.conftest import MakeAgent
 
 RULE = "Please never mock the database in our tests, we got burned by that last quarter."
@@ -83,6 +83,29 @@ def test_each_turn_is_learned_from_once_and_the_transcript_read_from_there_on(
     assert len(memories()) == 2
     assert not WorkQueue(layout).waiting()
     assert not (Path(layout.logs) / "crash.log").exists()
+
+
+def typed_meanwhile(text: str) -> list[dict[str, object]]:
+    """As Claude Code notes what a person types while it works."""
+    queued = {"type": "queued_command", "prompt": text, "commandMode": "prompt", "origin": {"kind": "human"}}
+    return [{"type": "attachment", "uuid": "q1", "parentUuid": "a0", "attachment": queued}]
+
+
+@pytest.mark.parametrize("records", [typed_meanwhile])
+def test_what_a_person_says_in_the_middle_of_a_turn_is_learned(
+    agent: Agent, layout: Layout, memories: Memories, records: Callable[[str], list[dict[str, object]]]
+) -> None:
+    """X1."""
+    turn(agent, layout, "Please run the whole build.", at=time.time() - 2)
+    common = {"isSidechain": False, "timestamp": stamp(), "sessionId": agent.session, "cwd": str(agent.project)}
+    answered = {"type": "assistant", "uuid": "a9", "parentUuid": "q1"}
+    reply = {"id": "m9", "role": "assistant", "content": [{"type": "text", "text": "Understood, the build is done."}]}
+    with agent.transcript.open("a") as file:
+        for record in (*records(RULE), {**answered, "message": reply}):
+            file.write(json.dumps({**common, **record}) + "\n")
+    work(agent)
+    [name] = memories()
+    assert "mock" in name
 
 
 def test_what_was_said_before_memdir_came_is_not_its_business(agent: Agent, layout: Layout, memories: Memories) -> None:

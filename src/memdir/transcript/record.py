@@ -38,8 +38,14 @@ class Record(NamedTuple):
 
     @property
     def message(self) -> Message | None:
-        """The message of a user or assistant record."""
+        """The message of a user or assistant record, and what a person typed while the agent worked: an attachment."""
         kind, uuid, _, moment, _, is_meta, fields = self
+        if kind == "attachment" and isinstance(queued := fields.get("attachment"), dict):
+            origin = queued.get("origin")
+            is_own = isinstance(origin, dict) and origin.get("kind") == "human"  # and no task that tells of its end
+            if not is_own or queued.get("type") != "queued_command":
+                return None
+            return Message("user", blocks_from(queued.get("prompt")), uuid, is_meta, moment)
         if kind not in MESSAGE_TYPES or not isinstance(raw := fields.get("message"), dict):
             return None
         role: Role = "assistant" if kind == "assistant" else "user"

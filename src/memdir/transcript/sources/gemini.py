@@ -31,6 +31,7 @@ MAX_PATH_BYTES = 4096  # of the file that names a project's folder
 MAX_HEAD_BYTES = 16 << 10  # of the first line, which says whose session it is
 _ROLES: Mapping[object, Role] = {"user": "user", "gemini": "assistant", "assistant": "assistant", "tool_result": "user"}
 _SAID = ("real_user", "assistant_output", "tool_result", None)  # of Qwen's records; older ones do not tell
+_MEANWHILE = "[User message received during tool execution]: "  # Qwen's, before what a person types while it works
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,10 @@ def _blocks(parts: object, kind: str) -> Iterator[Block]:
         if not isinstance(part, dict) or part.get("thought") is True:
             continue
         text, call, answer = part.get("text"), part.get("functionCall"), part.get("functionResponse")
-        if isinstance(text, str) and (said := without_host(text) if _ROLES.get(kind) == "user" else text).strip():
-            yield Text(said)
+        if isinstance(text, str) and _ROLES.get(kind) == "user":
+            text = without_host(text).removeprefix(_MEANWHILE)
+        if isinstance(text, str) and text.strip():
+            yield Text(text)
         elif isinstance(call, dict):
             yield _use(call)
         elif isinstance(answer, dict):
