@@ -31,6 +31,7 @@ from tests.conftest import Clock
 RECORDED = Path(__file__).parent / "recorded"
 RULE = "Never mock the database in tests."
 MEANWHILE = "Use pnpm here instead of npm."
+REFUSAL = "Ask before you install anything."
 HOST_TEXT = ("<environment_context>", "AGENTS.md instructions", "<local-command", "This session is being continued")
 
 
@@ -175,6 +176,20 @@ def test_what_a_person_typed_while_the_agent_worked_is_theirs(
     [own] = [one for one in messages if one.text == MEANWHILE]
     assert own.role == "user" and own.timestamp
     assert not any("Background command" in one.text or "[User message" in one.text for one in messages)
+
+
+def test_what_a_person_said_when_refusing_a_call_is_theirs_and_no_answer_of_a_tool_is(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """X1, L4: Claude Code puts it into the result of the call, where any tool could say the same, and beside it."""
+    case = claude_code(tmp_path.resolve(), clock)
+    [ref] = case.source.sessions(str(case.project))
+    [refusal] = [one for one in case.source.messages(ref) if one.text == REFUSAL]
+    assert refusal.role == "user" and refusal.tool_results[0].is_error
+    path = Path(ref.path)
+    for told in ('"toolDenialKind":"user-rejected",', '"userFeedback":"' + REFUSAL + '",'):
+        path.write_text(path.read_text(encoding="utf-8").replace(told, ""), encoding="utf-8")
+        assert not any(REFUSAL in one.text for one in case.source.messages(ref))
 
 
 def test_ids_are_unique_and_the_same_at_every_reading(case: Case) -> None:

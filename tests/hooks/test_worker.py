@@ -91,7 +91,18 @@ def typed_meanwhile(text: str) -> list[dict[str, object]]:
     return [{"type": "attachment", "uuid": "q1", "parentUuid": "a0", "attachment": queued}]
 
 
-@pytest.mark.parametrize("records", [typed_meanwhile])
+def said_when_refusing(text: str) -> list[dict[str, object]]:
+    """As it notes what a person says instead of a call of a tool."""
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "npm test"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": f"The user said:\n{text}"}
+    refused = {"toolDenialKind": "user-rejected", "userFeedback": text, "holdsPersonsWords": True}
+    return [
+        {"type": "assistant", "uuid": "a5", "message": {"id": "m5", "role": "assistant", "content": [call]}},
+        {"type": "user", "uuid": "q1", "message": {"role": "user", "content": [result]}, **refused},
+    ]
+
+
+@pytest.mark.parametrize("records", [typed_meanwhile, said_when_refusing])
 def test_what_a_person_says_in_the_middle_of_a_turn_is_learned(
     agent: Agent, layout: Layout, memories: Memories, records: Callable[[str], list[dict[str, object]]]
 ) -> None:
@@ -106,6 +117,9 @@ def test_what_a_person_says_in_the_middle_of_a_turn_is_learned(
     work(agent)
     [name] = memories()
     assert "mock" in name
+    turn(agent, layout, OTHER)
+    work(agent)
+    assert len(memories()) == 2
 
 
 def test_what_was_said_before_memdir_came_is_not_its_business(agent: Agent, layout: Layout, memories: Memories) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ from memdir.memdir import open_memory
 from memdir.model.budget import Spent
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, ScriptedModel, Step, Usage, calls, says
-from memdir.remember.magic_docs import MAX_DOCS, files_read
+from memdir.remember.magic_docs import MAX_DOCS, files_read, said_since
 from memdir.remember.session_state import SessionState
-from memdir.transcript.message import Message, ToolResult, ToolUse, user
+from memdir.transcript.message import Message, Text, ToolResult, ToolUse, user
 from tests.conftest import Events
 from tests.remember.doc_talk import BODY, CHANGED, DECIDED, DOC, HEAD, ByJob, Chat
 
@@ -51,6 +52,12 @@ def writes(content: str, path: str = DOC) -> list[Step]:
         calls(("Write", {"file_path": path, "content": content})),
         says("Ok."),
     ]
+
+
+def test_what_a_person_says_beside_the_result_of_a_call_is_said() -> None:
+    """M2: when refusing it, say."""
+    told = Message("user", (ToolResult("a", "It was refused.", is_error=True), Text(DECIDED)), "1")
+    assert said_since([told], "") and not said_since([replace(told, content=told.content[:1])], "")
 
 
 def skipped(events: Events) -> list[str]:

@@ -29,7 +29,7 @@ from memdir.model.model import Model, Request
 from memdir.prompts.compose import load_prompt
 from memdir.prompts.door import quoted, shown_line
 from memdir.remember.session_state import SessionState
-from memdir.remember.turn import FinishedTurn, is_asked, last_asked, messages_after, texts_in
+from memdir.remember.turn import FinishedTurn, last_asked, messages_after, texts_in
 from memdir.store.history import Origin
 from memdir.store.magic_doc import UPDATED, DocShelf, MagicDoc
 from memdir.store.secrets import redact
@@ -215,7 +215,7 @@ class MagicDocs:
             raise BadMemoryFile("it holds signs that nobody sees", remedy="Write plain Markdown")
         _refuse_untouched(doc, after, (*said.earlier, *said.new))
         new = [terms_in(line) for line in lines]
-        own = terms_in(" ".join(without_host(one.text) for one in said.new if is_asked(one)))
+        own = terms_in(" ".join(without_host(one.text) for one in said.new if one.role == "user" and not one.is_meta))
         for told in self._private() if new else ():
             if _is_in(told, *new) and not _is_in(told, own):
                 raise BadMemoryFile(
@@ -340,7 +340,7 @@ def said_since(messages: Sequence[Message], cursor: str) -> SaidForDoc | None:
     new = messages_after(heard, cursor)
     before = heard[: len(heard) - len(new)]
     earlier, said = (tuple(one for one in part if not one.is_meta) for part in (before[last_asked(before) :], new))
-    has_words = any(is_asked(one) and without_host(one.text).strip() for one in said)
+    has_words = any(one.role == "user" and not one.is_meta and without_host(one.text).strip() for one in said)
     return SaidForDoc(said, earlier) if has_words else None
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from memdir.disk.git_root import canonical_root
@@ -16,7 +16,7 @@ from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id, nfc, slug_of
 from memdir.text.speakers import is_host
-from memdir.transcript.message import Message
+from memdir.transcript.message import Message, Text
 from memdir.transcript.reader import Reading, read_records, records_naming
 from memdir.transcript.record import Record
 
@@ -198,7 +198,11 @@ class ClaudeCodeSessions(FileSource):
 
     def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
         message = record.message
-        return None if message is None or _is_host(record, message) else message
+        if message is None or _is_host(record, message):
+            return None
+        told = record.fields.get("userFeedback") if record.fields.get("toolDenialKind") == "user-rejected" else None
+        # A person's words, beside a result in which any tool could say that they are.
+        return replace(message, content=(*message.content, Text(told))) if isinstance(told, str) else message
 
 
 def slug_folders(home: str, project: str) -> list[str]:
