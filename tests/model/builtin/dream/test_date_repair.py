@@ -7,14 +7,10 @@ from datetime import UTC, date, datetime
 import pytest
 
 from memdir.model.builtin.dream import Night, NightFile, plan_night
-from memdir.model.builtin.dream.date_repair import relative_dates, written_out
+from memdir.model.builtin.dream.date_repair import relative_dates, resolved
 from tests.timing import cpu_seconds
 
 WEDNESDAY = date(2026, 5, 6)
-
-
-def resolved(text: str) -> str:
-    return written_out(text, relative_dates(text, WEDNESDAY), set())
 
 
 @pytest.mark.parametrize(
@@ -34,10 +30,11 @@ def resolved(text: str) -> str:
         ("Odbiór w przyszły poniedziałek.", "Odbiór w 2026-05-11."),
         ("次は来週です。", "次は2026-05-11の週です。"),
         ("다음 주 목요일에 배포", "2026-05-14에 배포"),
+        ("Talk on 13 Feb, then rest.", "Talk on 13 Feb (2026-02-13), then rest."),
     ],
 )
 def test_what_was_said_is_written_with_its_date(text: str, expected: str) -> None:
-    assert resolved(text) == expected
+    assert resolved(text, WEDNESDAY) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,11 +82,13 @@ def test_the_night_asks_about_what_has_ended_and_leaves_it_as_it_is() -> None:
 @pytest.mark.parametrize("piece", ["it is tomorrow and ", "明日と", '"x" tomorrow ', "on 5 May, "])
 def test_the_time_grows_with_a_sentence_and_no_faster(piece: str) -> None:
     """One huge sentence of dates: once it was looked through for each of them."""
-    most = 24 * cpu_seconds(lambda: resolved(piece * 800))  # eight times as long; by the square it were 64
-    assert cpu_seconds(lambda: resolved(piece * 6400), enough=most) < most
+    most = 24 * cpu_seconds(lambda: resolved(piece * 800, WEDNESDAY))  # eight times as long; by the square it were 64
+    assert cpu_seconds(lambda: resolved(piece * 6400, WEDNESDAY), enough=most) < most
 
 
 def test_several_dates_in_one_text_are_all_written_and_a_quoted_one_is_not() -> None:
     text = 'Off tomorrow, "back tomorrow" she said, then away next week.'
-    assert resolved(text) == ('Off on 2026-05-07, "back tomorrow" she said, then away in the week of 2026-05-11.')
-    assert resolved("明日と明後日") == "2026-05-07と2026-05-08"
+    assert resolved(text, WEDNESDAY) == (
+        'Off on 2026-05-07, "back tomorrow" she said, then away in the week of 2026-05-11.'
+    )
+    assert resolved("明日と明後日", WEDNESDAY) == "2026-05-07と2026-05-08"

@@ -1,7 +1,6 @@
 """Relative dates in pages become absolute ones, counted from the page's own time (T3, D3).
 
-Which dates are one day is for `text/standing.py` to say; this owns which of them are certain, and what is written in
-their place.
+Owns which dates are rewritten, which of them are certain, and the words that are put in their place.
 """
 
 from __future__ import annotations
@@ -11,28 +10,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
+from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.memory_page import day_of, tokens, whole_words
+from memdir.model.builtin.dream.memory_page import Page, tokens, whole_words
 from memdir.store.topic import MemoryType
 from memdir.text.date_words import words_by_meaning
-from memdir.text.dates import DateSpan, may_hold_date, read_any
+from memdir.text.dates import DateSpan, may_hold_date, nearest_year, read_any
 from memdir.text.deadlines import told_past
 from memdir.text.language import fold
-from memdir.text.standing import one_day_each
 from memdir.text.words import is_unspaced
 
 NEAR = 60  # characters in which the words before a date stand
-MAX_DATES = 24  # of one sentence: more are a calendar
+AROUND = 300  # characters before and after it that tell whether it is a day of its own
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
-_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)  # the next week was hard
-_OWNS = re.compile(r"['’]s\b")  # today's run
-_TERM = re.compile(  # "pays in 30 days", "reply in two days" measure, and name no day
-    r"\b(?:takes?|took|pa(?:y|id|g(?:a|ue|o)|i?[ey]e)|zahl|betaal|terms?\b|prazo|plazo|délai|frist|termijn|repl(?:y|ies)"
-    r"|respon|answer|expire|kept\b|within|at most|at least|every|each|always|jede|immer|chaque|cada|ogni|elke)",
-    re.IGNORECASE,
-)
+_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
+_OTHER_UNIT = re.compile(r".\s+of\b|[kh]\s+in\b")  # the last week of June, last month in Rome
+_EVERY = re.compile(r"\b(?:every|each|alle|tous les|toutes les|cada|ogni|elke)\s+$", re.IGNORECASE)  # 6 days from now
+_NO_DAY = re.compile(r"['’]s\b|\bfrom now on\b", re.IGNORECASE)  # today's run, kept ten years from now on
 
 
 @dataclass(frozen=True)
@@ -45,15 +41,17 @@ class RelativeDate:
     absolute: str
     span: DateSpan
 
+    @property
+    def is_sure_day(self) -> bool:
+        """Whether it surely means a day, in a rule or a profile too: "last week" may be anybody's last week."""
+        return self.span.kind == "weekday" or (self.span.kind == "day" and self.span.count != 0)
 
-def relative_dates(text: str, day: date, *, is_rule: bool = False) -> Iterator[RelativeDate]:
-    """Every relative date of a sentence that is one day or span of its own and that nobody quotes, read from `day`."""
-    spans = read_any(text, day)[:MAX_DATES]
-    quotes = [found.span() for found in _QUOTED.finditer(text)] if spans else []
-    own = [span for span in spans if not any(first <= span.start < last for first, last in quotes)]
-    for span in one_day_each(text, own, is_rule=is_rule):
+
+def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
+    """Every relative date in a text, read from `day`."""
+    for span in read_any(text, day):
         place = _PlacedDate(text, span)
-        if (span.is_relative or place.is_due) and not place.is_loose:
+        if place.is_meant():
             absolute = place.written(_value(span)) if _is_certain(span, day) else ""
             yield RelativeDate(place.start, place.end, text[place.start : place.end], absolute, span)
 
@@ -83,27 +81,19 @@ class _PlacedDate:
     """A date in its sentence: the words before it that are its own, and how it is written there."""
 
     def __init__(self, text: str, span: DateSpan) -> None:
-        self.span, self.text = span, text
-        phrase = text[span.start : span.end]
-        east = "ko" if re.search("[가-힣]", phrase) else "ja" if "週" in phrase else "zh"
-        self.rows = words_by_meaning()[east if any(map(is_unspaced, phrase)) else span.language]
-        self.start = span.start - len(self._ending("lead", span.start))
+        self.span = span
+        self.phrase = text[span.start : span.end]
+        east = "ko" if re.search("[가-힣]", self.phrase) else "ja" if "週" in self.phrase else "zh"
+        self.language = east if any(map(is_unspaced, self.phrase)) else span.language
+        self.rows = words_by_meaning()[self.language]
+        self.text = text
+        self.lead = self._ending("lead", span.start)
+        self.start = span.start - len(self.lead)
         parts = dict(part.split(" = ") for part in self.rows.get("part-of-day", ()))
         after = _NEXT_WORD.match(text, span.end)
         told = parts.get(after[1]) if after else None  # "tomorrow morning"
         self.end = after.end() if after and told else span.end
-        self.part = told or parts.get(fold(phrase), "")
-        # "Invoices at the end of the month" go on for years.
-        self.is_due = span.kind == "end" and "M" not in span.symbols and bool(self._ending("due", self.start))
-
-    @property
-    def is_loose(self) -> bool:
-        """Whether it is counted from something else, or is no more than a name: "the next week", "tomorrow's list"."""
-        before, is_whole = self.text[max(0, self.span.start - NEAR) : self.span.start], self.span.kind == "whole"
-        if self.span.kind == "in" and _TERM.search(self.text):
-            return True
-        is_named = is_whole and self.span.language == "en" and self.span.symbols[0] != "U" and _ARTICLE.search(before)
-        return bool(is_named or _OWNS.search(self.text, self.span.start, self.span.end + 3))
+        self.part = told or parts.get(fold(self.phrase), "")
 
     def _ending(self, meaning: str, at: int) -> str:
         """The words of a meaning that stand right before a place, as they are written there."""
@@ -111,6 +101,31 @@ class _PlacedDate:
         before = self.text[max(0, at - NEAR) : at]
         found = re.search(rf"(?<!\w)(?:{words})\s*$", before, re.IGNORECASE) if words else None
         return found[0] if found else ""
+
+    def is_meant(self) -> bool:
+        """Whether it is a day or a span of its own, counted from when it was written."""
+        span = self.span
+        before = self.text[max(0, span.start - NEAR) : span.start]
+        if _EVERY.search(before) or _NO_DAY.search(self.text, span.start, span.end + 3):
+            return False
+        if span.kind in ("in", "ago"):
+            return "i" not in span.symbols and span.unit in "dwfmk"
+        if span.kind == "whole":
+            return self._is_own_unit()
+        # "Invoices at the end of the month" go on for years.
+        is_due = span.kind == "end" and "M" not in span.symbols and bool(self._ending("due", self.start))
+        return span.is_relative or is_due
+
+    def _is_own_unit(self) -> bool:
+        span = self.span
+        if span.unit == "y" and not span.count:
+            return False
+        if self.language != "en" or span.symbols[0] == "U":  # the week after next
+            return True
+        return not (
+            _ARTICLE.search(self.text[max(0, span.start - NEAR) : span.start])
+            or _OTHER_UNIT.match(self.text, span.end - 1)
+        )
 
     def written(self, value: str) -> str:
         """The words to put in, with the preposition that they need, unless one stands there already."""
@@ -128,28 +143,35 @@ class _PlacedDate:
         return self.rows.get(meaning, ("",))[0]
 
 
+def day_of(mtime: float, zone: tzinfo | None) -> date:
+    """The day a file was written, in the person's own time zone."""
+    try:
+        return datetime.fromtimestamp(mtime, zone).date()
+    except (OverflowError, ValueError, OSError):
+        return date(1970, 1, 1)
+
+
 def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
     for page in desk.open_pages():
         if not may_hold_date(page.claims):
             continue
-        day, gone = day_of(page.mtime, zone), set[str]()
-        topic, told = page.topic, list[RelativeDate]()
-        is_rule = page.kind not in (None, MemoryType.PROJECT)
+        day = day_of(page.mtime, zone)
+        topic, told, gone = page.topic, list[RelativeDate](), set[str]()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
-            found = list(relative_dates(text, day, is_rule=is_rule))
+            found = list(_own_dates(page, text, day))
             told += found
-            topic = topic.with_field(field, written_out(text, found, gone))
+            topic = topic.with_field(field, _written_out(text, found, gone))
         found = [
             replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
             for sentence in page.sentences
-            for item in relative_dates(sentence.text, day, is_rule=is_rule)
+            for item in _own_dates(page, sentence.text, day)
             if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
         ]
         told += found
-        topic = topic.with_body(written_out(page.body, found, gone))
+        topic = topic.with_body(_written_out(page.body, found, gone))
         if topic.data != page.data:
             done = ", ".join(sorted({f'"{item.words}" is {item.absolute}' for item in told if item.absolute}))
             reason = f"dates made absolute from {day}, when it was written: {done}"
@@ -161,6 +183,16 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     return frozenset(open_dates)
 
 
+def _own_dates(page: Page, text: str, day: date) -> Iterator[RelativeDate]:
+    """The relative dates of a sentence that speak of a day of their own; in a rule or a profile few do."""
+    is_project = page.kind in (None, MemoryType.PROJECT)
+    for item in _outside_quotes(text, relative_dates(text, day)):
+        around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
+        is_plain = is_project and item.span.kind != "in"
+        if is_plain or ((is_project or item.is_sure_day) and not is_kind("general", around)):
+            yield item
+
+
 def ask_what_ended(desk: Desk, now: datetime) -> None:
     """Ask about every page that tells of something that has ended or was due: what came of it nobody can guess."""
     for key, page in sorted(desk.pages.items()):
@@ -169,7 +201,7 @@ def ask_what_ended(desk: Desk, now: datetime) -> None:
             desk.doubt([key], f"it {ended}. Is it over, or is there another date?")
 
 
-def written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> str:
+def _written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> str:
     """The text with every certain date as a day, and in `gone` the words that went. Each piece of it is looked at once,
     however many dates it has."""
     pieces: list[str] = []
@@ -182,3 +214,28 @@ def written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> str
             pieces += (text[done : item.start], item.absolute)
             done = item.end
     return "".join([*pieces, text[done:]])
+
+
+def resolved(text: str, day: date) -> str | None:
+    """What somebody said on `day`, with its dates made absolute; None when one of them is not certain."""
+    found = list(_outside_quotes(text, relative_dates(text, day)))
+    if any(not item.absolute for item in found):
+        return None
+    text = _written_out(text, found, set())
+    pieces, done = [], 0
+    for span in read_any(text, day):
+        if span.kind == "month day" and "Y" not in span.symbols:
+            pieces.append(f"{text[done : span.end]} ({nearest_year(span.days[0], day)})")
+            done = span.end
+    return "".join([*pieces, text[done:]])
+
+
+def _outside_quotes(text: str, found: Iterable[RelativeDate]) -> Iterator[RelativeDate]:
+    """The dates, in their order, that nobody quotes."""
+    quotes = _QUOTED.finditer(text)
+    quote = next(quotes, None)
+    for item in found:
+        while quote and quote.end() <= item.start:
+            quote = next(quotes, None)
+        if not quote or item.start <= quote.start():
+            yield item

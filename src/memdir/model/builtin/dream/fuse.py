@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memdir.model.builtin.dream.memory_page import SAID, Page, flat, tokens
+from memdir.model.builtin.dream.memory_page import Page, flat, tokens
 from memdir.store.topic import MemoryType
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
@@ -66,7 +66,7 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
 def _additions(donor: Page, known: str) -> Iterator[str]:
     """The donor's paragraphs without the lines that are already said."""
     for block in _blocks(_normal(donor.body)):
-        fresh = "\n".join(line for line in block.split("\n") if not (SAID.match(line) or _is_said(line, known)))
+        fresh = "\n".join(line for line in block.split("\n") if not _is_said(line, known))
         if fresh:
             yield fresh
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import date, datetime, tzinfo
 from functools import cached_property
 
 from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
@@ -22,7 +21,7 @@ _PAST = re.compile(r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.M
 
 
 SAID_ON = "Said on {}."  # below a statement that has a page of its own
-SAID = re.compile(rf"^{SAID_ON.format(r'[0-9]{4}-[0-9]{2}-[0-9]{2}')}$", re.MULTILINE)
+_SAID = re.compile(r"[^\r\n]+\r?\n\r?\n" + SAID_ON.format(r"\d{4}-\d{2}-\d{2}"))
 
 
 class Page:
@@ -85,8 +84,8 @@ class Page:
 
     @property
     def was_said(self) -> bool:
-        """Whether it is a remark, as a night writes it."""
-        return SAID.search(self.body) is not None
+        """Whether it holds one statement and nothing else, as a night writes it."""
+        return _SAID.fullmatch(self.body.strip()) is not None
 
     @cached_property
     def claims(self) -> str:
@@ -105,14 +104,6 @@ class Page:
 
 def _without_past(text: str) -> str:
     return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
-
-
-def day_of(mtime: float, zone: tzinfo | None) -> date:
-    """The day a file was written, in the person's own time zone."""
-    try:
-        return datetime.fromtimestamp(mtime, zone).date()
-    except (OverflowError, ValueError, OSError):
-        return date(1970, 1, 1)
 
 
 def is_topic(key: str) -> bool:

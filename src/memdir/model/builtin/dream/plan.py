@@ -5,12 +5,13 @@ from __future__ import annotations
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.heard import take_remarks
 from memdir.model.builtin.dream.index_repair import Catalogue
 from memdir.model.builtin.dream.memory_page import tokens, whole_words
 from memdir.model.builtin.dream.night import Night, Plan
 from memdir.model.builtin.dream.pointers import repair_pointers
-from memdir.model.builtin.dream.settle import Neighbours, Settling
+from memdir.model.builtin.dream.said import statements
+from memdir.model.builtin.dream.settle import Settling
+from memdir.model.builtin.dream.testimony import Testimony
 from memdir.store.secrets import find_secrets, redact
 
 
@@ -18,12 +19,15 @@ def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
     redact_secrets(desk)
-    near = Neighbours(desk.open_pages())
-    take_remarks(desk, night, near)
     undated = repair_dates(desk, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
-    Settling(desk, near, night.now.tzinfo, night.settled_before).run(undated)
+    settling = Settling(desk, night.now, undated, night.settled_before)
+    settling.run()
+    testimony = Testimony(desk, settling.near, undated)
+    for statement in statements(night):
+        testimony.take(statement)
+    settling.run()
     ask_what_ended(desk, night.now)
     for index in indexes.values():
         index.unload()

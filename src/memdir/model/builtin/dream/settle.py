@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import tzinfo
+from datetime import date, datetime
 
-from memdir.model.builtin.dream.amend import brought_up_to_date, is_denied
+from memdir.model.builtin.dream.amend import LaterStatement, is_denied, updated
+from memdir.model.builtin.dream.date_repair import day_of
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import can_fuse, fused
-from memdir.model.builtin.dream.memory_page import SAID, Page, day_of, flat, tokens
+from memdir.model.builtin.dream.memory_page import Page, flat
 from memdir.model.builtin.dream.pair_features import Note, may_be_certain
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -19,8 +20,9 @@ from memdir.store.secrets import find_secrets
 
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
 CERTAIN_CHANGE = 0.95  # the bar for a change where a name has a word of its own: another of its kind looks just so
-WORD_BY_WORD = 1.0  # only this is told once, all else as an update, which is always true; and the bar for a remark
+WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
 LIKELY = 0.2  # and one in five above this: worth a question, as two of one name always are
+SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 MAX_HOLDERS = 30  # a word in more memories than this tells no two of them apart
 MAX_NEAR = 6  # memories looked at closely for each one
@@ -30,34 +32,35 @@ MIN_SHARE = 0.1  # of the lighter one's weight: two that share less are about tw
 class Settling:
     """Goes through all pairs of near pages until nothing is left to settle."""
 
-    def __init__(self, desk: Desk, near: Neighbours, zone: tzinfo | None, since: float) -> None:
+    def __init__(self, desk: Desk, now: datetime, undated: frozenset[str], since: float) -> None:
         self._desk = desk
-        self._near = near
-        self._zone = zone
+        self._zone = now.tzinfo
+        self._undated = undated  # their open dates are read from their own time: they take no other
         self._since = since  # pages that both are older were settled by an earlier night
         self._judge = shipped_judge()
         self._held: set[tuple[Page, Page]] = set()  # against each other, in this night
+        self.near = Neighbours()
+        for page in desk.open_pages():
+            self.near.put(page)
 
-    def run(self, undated: frozenset[str]) -> None:
-        """Rounds until one changes nothing, so that the next night has nothing left to settle. The `undated` have open
-        dates, which are read from their own time: they take no other."""
-        self._near.follow(self._desk.open_pages())
+    def run(self) -> None:
+        """Rounds until one changes nothing, so that the next night has nothing left to settle."""
         fresh = {page.key for page in self._desk.open_pages() if page.mtime > self._since}
         for _ in range(MAX_ROUNDS):
             pages = {page.key: page for page in self._desk.open_pages()}
-            for left, right in list(self._near.pairs(sorted(fresh & pages.keys()))):
+            for left, right in list(self.near.pairs(sorted(fresh & pages.keys()))):
                 one, two = (self._desk.pages.get(key) for key in (left, right))
                 if not one or not two or (one, two) in self._held:
                     continue
                 self._held.add((one, two))
-                if undated.isdisjoint((left, right)) and may_join(one, two):
+                if self._undated.isdisjoint((left, right)) and may_join(one, two):
                     self._settle(*sorted((one, two), key=lambda page: (page.mtime, page.key)))
             fresh = {page.key for page in self._desk.open_pages() if pages.get(page.key) is not page}
             if not fresh:
                 return
 
     def _settle(self, older: Page, newer: Page) -> None:
-        notes = self._near.notes[older.key], self._near.notes[newer.key]
+        notes = self.near.notes[older.key], self.near.notes[newer.key]
         verdict = self._judge.verdict(*notes)
         has_own_name = any(one.title - other.stems for one, other in (notes, notes[::-1]))
         bar = CERTAIN_CHANGE if has_own_name and verdict.replaces > verdict.same else CERTAIN
@@ -65,25 +68,28 @@ class Settling:
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
         elif verdict.one_subject >= LIKELY or flat(older.name) == flat(newer.name):
-            is_same = verdict.same >= verdict.replaces and not is_denied(older, newer)
+            is_same = verdict.same >= verdict.replaces and not is_denied(older, self._evidence(newer))
             self._desk.ask("same" if is_same else "replaces", older.key, newer.key, newer.description)
 
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
-        if verdict.same == WORD_BY_WORD:
+        evidence = self._evidence(newer)
+        is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not evidence.change.is_change
+        if is_same and not is_denied(older, evidence):
             keeper, donor = sorted((older, newer), key=self._rank)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
         else:
             keeper, donor = older, newer
-            day = day_of(newer.mtime, self._zone)
-            reason = f"brought up to date by {newer.key} ({day}), which it takes in"
-            data = brought_up_to_date(older, newer, day)
+            reason = f"brought up to date by {newer.key} ({evidence.day}), which it takes in"
+            data = with_news(older, newer, evidence)
         times = {keeper.key: max(keeper.mtime, donor.mtime)}
         contents, sources = {keeper.key: data, donor.key: None}, (keeper.key, donor.key)
-        types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type, and one time
-        gone = types.union(*(tokens(line) for line in SAID.findall(donor.body)))
-        self._take(PageChange(contents, reason, sources, gone, times), keeper, donor)
+        types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type
+        self._take(PageChange(contents, reason, sources, types, times), keeper, donor)
+
+    def _evidence(self, page: Page) -> LaterStatement:
+        return evidence_of(page, day_of(page.mtime, self._zone))
 
     def _rank(self, page: Page) -> tuple[bool, bool, int]:
         """What was there before the night, is typed, longer, or else older takes the other in."""
@@ -94,30 +100,21 @@ class Settling:
             # A secret must not come to stand in a file that did not hold it before.
             self._desk.doubt([donor.key], "it seems to hold a secret, so it was not merged into another memory")
         elif self._desk.put(change):
-            self._near.drop(donor.key)
+            self.near.drop(donor.key)
             self._desk.taken_in(donor.key, keeper.key)
-            self._near.put(self._desk.pages[keeper.key])
+            self.near.put(self._desk.pages[keeper.key])
 
 
 class Neighbours:
     """The memories as notes, and who holds which word."""
 
-    def __init__(self, pages: Iterable[Page]) -> None:
+    def __init__(self) -> None:
         self.notes: dict[str, Note] = {}
-        self._pages: dict[str, Page] = {}
         self._holders: defaultdict[str, list[str]] = defaultdict(list)
-        self.follow(pages)
-
-    def follow(self, pages: Iterable[Page]) -> None:
-        """Take in every page that is new or has changed."""
-        for page in pages:
-            if self._pages.get(page.key) is not page:
-                self.put(page)
 
     def put(self, page: Page) -> None:
         """Take a new or changed page in."""
         self.drop(page.key)
-        self._pages[page.key] = page
         note = self.notes[page.key] = note_of(page)
         for word in note.stems:
             self._holders[word].append(page.key)
@@ -160,6 +157,18 @@ def note_of(page: Page) -> Note:
     return Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
 
 
+def evidence_of(page: Page, day: date) -> LaterStatement:
+    """What a page says, as evidence of its day."""
+    text = f"{page.description}. {page.claimed_body}"
+    return LaterStatement(text, page.mtime, day, (page.key,), note_of(page))
+
+
+def with_news(older: Page, newer: Page, evidence: LaterStatement) -> bytes:
+    """The older page brought up to date by the newer one, which it takes in."""
+    topic = updated(older, evidence, newer.description)
+    return fused(Page(older.key, topic.data, older.mtime), newer, label=evidence.label)
+
+
 def may_join(one: Page, two: Page) -> bool:
     """Whether nothing but their meaning could keep them apart: place, fields, layout, size."""
     if one.folder != two.folder or one.fixed or two.fixed or not can_fuse(one, two):
@@ -173,4 +182,5 @@ def joined(older: tuple[str, bytes, float], newer: tuple[str, bytes, float], *, 
     mine, theirs = Page(*older), Page(*newer)
     if not may_join(mine, theirs) or find_secrets(newer[1].decode("utf-8", "replace")):
         return None
-    return brought_up_to_date(mine, theirs, day_of(theirs.mtime, None)) if is_update else fused(mine, theirs)
+    evidence = evidence_of(theirs, day_of(theirs.mtime, None))
+    return with_news(mine, theirs, evidence) if is_update else fused(mine, theirs)
