@@ -17,6 +17,8 @@ from memdir.errors import MemdirError, UsageError
 if TYPE_CHECKING:
     from memdir import MemDir, Settings
 
+_APART = "memdir-chat-"  # how the name of a home begins that goes away
+
 
 class Chat:
     """Talk with an agent that remembers: it reads, changes and runs things in this project, asks before it does, and
@@ -97,11 +99,22 @@ def apart(memory: MemDir) -> MemDir:
     """The same settings over a home that goes away with the chat, also where its terminal is closed: with memory off,
     nothing is created (S5). What a kill left goes with the next one."""
     import atexit
+    import shutil
+    import tempfile
+
+    home = tempfile.mkdtemp(prefix=_APART)
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    if sys.platform != "win32":
+        _hold(home)
+    return memory.over(home)
+
+
+def _hold(home: str) -> None:
+    """Have a folder kept as long as this process lives, and those go whose process does not."""
     import fcntl
     import glob
     import shutil
     import signal
-    import tempfile
 
     def sweep(left: str) -> None:
         held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -111,15 +124,12 @@ def apart(memory: MemDir) -> MemDir:
         finally:
             os.close(held)
 
-    home = tempfile.mkdtemp(prefix="memdir-chat-")
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
-    fcntl.flock(os.open(home, os.O_RDONLY), fcntl.LOCK_EX)  # as long as this process lives
-    for left in glob.glob(os.path.join(tempfile.gettempdir(), "memdir-chat-*")):
+    fcntl.flock(os.open(home, os.O_RDONLY), fcntl.LOCK_EX)
+    for left in glob.glob(os.path.join(os.path.dirname(home), f"{_APART}*")):
         with contextlib.suppress(OSError):
             sweep(left)
     for ending in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    return memory.over(home)
 
 
 def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> str:
