@@ -27,7 +27,7 @@ from memdir.layout import Layout, Place
 from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
-from memdir.model.model import ScriptedModel, calls, says
+from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.transcript.attended import Attended, late_sessions
 from tests.conftest import Ran
 from tests.counting import calls_of
@@ -199,6 +199,26 @@ def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
     make_agent(agent.host, session="0000-next").start()
     wait_for(lambda: len(memories()) == 2)
     wait_for(is_idle)
+
+
+async def test_a_prompt_that_comes_while_the_worker_learns_is_learned_though_its_session_is_killed(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X10: the worker has read the transcript, and no hook tells of the turn's end."""
+    turn(agent, layout, RULE)
+
+    def think(request: Request) -> Reply:
+        agent.say(OTHER)
+        return says("There is nothing to keep.")
+
+    name, queue = agent.transcript.stem, WorkQueue(layout)
+    memory = open_memory(agent.project, source="hook", model=ScriptedModel([think]))
+    assert await _take_up(memory, Attended.at(layout.attended(name)), name, queue)
+    await memory.close()
+    assert late_sessions(layout.project_home, but="") == [name] and not queue.waiting()
+    queue.add(name)
+    work(agent)
+    assert memories() and late_sessions(layout.project_home, but="") == [], "once"
 
 
 @pytest.mark.parametrize("agent", ["opencode"], indirect=True)

@@ -34,6 +34,7 @@ from memdir.transcript.tokens import estimate_message
 
 NICE = 10  # whoever works in front goes first
 MAX_SECONDS = 3600.0  # of one worker; what is left then waits for the next
+FILE_CLOCK_NS = 10_000_000  # by which the time that a file is given may lag behind
 NOTES_FROM_BYTES = 30_000  # of a transcript: a shorter one is no long session
 _COMMANDS = {"claude-code": "claude", "codex": "codex"}  # agents whose own program can be the model
 
@@ -174,6 +175,7 @@ class _Learning:
         ref = source.session(self.attended.session, self._transcript()) if source else None
         if source is None or ref is None:
             return True
+        looked = time.time_ns() - FILE_CLOCK_NS
         placed = self._new(source, ref)
         messages = [message for _, message in placed]
         while messages:
@@ -189,7 +191,7 @@ class _Learning:
         await self.session.update_docs(messages, folder=self.attended.folder)
         asked = [place for place, message in placed if is_asked(message)]
         self.attended.place = asked[-1] if asked else self.attended.place
-        self.attended.save(self.memory.layout)
+        self.attended.save(self.memory.layout, looked_ns=looked)  # what is said meanwhile may have no end to be told of
         await self._take_notes(source, ref)
         return True
 

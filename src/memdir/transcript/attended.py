@@ -61,12 +61,13 @@ class Attended:
             found.append(one if is_heard else replace(one, is_off=True))
         return found
 
-    def save(self, layout: Layout) -> None:
+    def save(self, layout: Layout, *, looked_ns: int | None = None) -> None:
+        """Keep the note, as of now or of the moment at which its transcript was looked at."""
         from memdir.disk.atomic import keep_bytes
 
         path = layout.attended(self.session)
         text = f"{self.agent}\n{self.transcript}\n{self.begun:.3f}\n{self.place}\n{self.folder}\n"
-        keep_bytes(path, text.encode("utf-8", "replace"), durably=False)  # a prompt waits for it
+        keep_bytes(path, text.encode("utf-8", "replace"), mtime_ns=looked_ns, durably=False)  # a prompt waits for it
 
 
 def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -> None:
