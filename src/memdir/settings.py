@@ -358,23 +358,30 @@ def left_with(environment: Environment, agent: str, layout: Layout, root: str) -
 
 
 def own_memory(environment: Environment, layout: Layout, agent: str) -> str:
-    """The directory whose memories an agent shows its model by itself; "" where it has none, or that is switched off.
-    By the words in its settings alone: a hook asks, and they may hold comments."""
+    """The directory whose memories an agent shows its model by itself; "" where it has none, or that is off, for this
+    project, say. By the words in its settings alone: a hook asks, and they may hold comments."""
     home = environment.memory_homes.get(agent)
     if not home or agent in environment.without_memory:
         return ""
     own = {"claude": environment.claude_home, "qwen": environment.qwen_home}[agent]
-    try:
-        text = read_plain(os.path.join(own, "settings.json"), max_bytes=MAX_SETTINGS_BYTES)
-    except OSError:
-        text = b""
     switch = {"claude": b"autoMemoryEnabled", "qwen": b"enableManagedAutoMemory"}[agent]
-    if _said(text, switch).startswith(b"false"):
-        return ""
+    here = os.path.join(layout.work_tree, f".{agent}")
+    files = ((here, "settings.local.json"), (here, "settings.json"), (own, "settings.json"))
+    local, shared, text = (_words_in(os.path.join(*path)) for path in files)
+    if any(said.startswith(b"false") for said in (_said(local, switch) or _said(shared, switch), _said(text, switch))):
+        return ""  # a repository switches it off at most: what it says is no reason to be silent
     pointed = _said(text, b"autoMemoryDirectory")
     if pointed.startswith(b'"'):
         return os.path.expanduser(pointed[1:].partition(b'"')[0].decode("utf-8", "replace"))
     return _kept_at(home, layout)
+
+
+def _words_in(path: str) -> bytes:
+    """What an agent's settings hold; nothing where they cannot be read."""
+    try:
+        return read_plain(path, max_bytes=MAX_SETTINGS_BYTES)
+    except OSError:
+        return b""
 
 
 def _kept_at(home: str, layout: Layout) -> str:

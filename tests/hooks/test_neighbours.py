@@ -43,6 +43,12 @@ def memdir(agent: Agent, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+SWITCHES: dict[str, Callable[[bool], dict[str, object]]] = {
+    "claude": lambda on: {"autoMemoryEnabled": on},
+    "qwen": lambda on: {"memory": {"enableManagedAutoMemory": on}},
+}
+
+
 @pytest.mark.parametrize("name", ["claude", "qwen"])
 def test_what_an_agent_wrote_itself_is_known_to_the_others_and_to_itself_once(
     make_agent: MakeAgent, own: Keeper, layout: Layout, name: str
@@ -94,6 +100,34 @@ def test_where_the_agent_does_not_show_it_we_do(
         path.write_text(json.dumps({**json.loads(path.read_text()), **settings}, indent=2))
     start = context(agent.start())
     assert "# Memory" in start and start.count(OWN) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "is_told"),
+    [
+        ("claude", {"settings.json": False}, False),
+        ("claude", {"settings.local.json": False}, False),
+        ("claude", {"settings.json": False, "settings.local.json": True}, True),
+        ("claude", {"settings.json": True, "settings.local.json": False}, False),
+        ("qwen", {"settings.json": False}, False),
+        ("claude", {"settings.json": True, "user": False}, False),
+    ],
+)
+def test_where_it_is_switched_off_for_one_project_we_show_it_there(
+    make_agent: MakeAgent, own: Keeper, name: str, files: dict[str, bool], *, is_told: bool
+) -> None:
+    """Q2: the index, and by recall; that a repository switches it on is not believed."""
+    folder = own(name)
+    agent = make_agent(name)
+    memdir(agent, "attach", name, "--own-memory", "serve", "--yes")
+    for file, is_on in files.items():
+        path = folder.parents[2] / "settings.json" if file == "user" else agent.project / f".{name}" / file
+        path.parent.mkdir(exist_ok=True)
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**kept, **SWITCHES[name](is_on)}))
+    assert (OWN in context(agent.start())) != is_told
+    status = json.loads(memdir(agent, "attach", "--status", name, "--json").stdout)["agents"][0]
+    assert status["own_memory"] == ("served" if is_told else "off")
 
 
 @pytest.mark.parametrize(
