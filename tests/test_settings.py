@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -226,3 +228,18 @@ def test_a_file_with_a_name_of_ours_is_ours_and_judged(layers: Layers, text: str
     settings = layers.load()
     assert settings.refused
     assert settings.enabled is ("Enabeld" in text)
+
+
+def test_settings_that_several_processes_write_at_once_are_all_there(tmp_path: Path) -> None:
+    """S13: read, changed and written by one at a time; and nothing else is left beside the file."""
+    path = tmp_path / "home" / "settings.json"
+    code = (
+        "import sys; from memdir.settings_file import put_setting\n"
+        "for n in range(20): put_setting(sys.argv[1], f'{sys.argv[2]}.of{n}', n)"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("dream", "recall", "extract")
+    ]
+    assert [one.wait(60) for one in writers] == [0, 0, 0]
+    assert len(json.loads(path.read_text(encoding="utf-8"))) == 60
+    assert os.listdir(path.parent) == ["settings.json"]

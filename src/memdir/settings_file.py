@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from memdir.errors import SettingsError
 from memdir.settings import read_settings
 
@@ -14,12 +16,19 @@ if TYPE_CHECKING:
 
 
 def put_setting(path: str, name: str, value: Value) -> None:
-    """Write a setting into a file, or take it out of it; what else is there stays as it is."""
-    found = found_in(path)
-    _drop(found, name)
-    if value is not None:
-        _put(found, name, value)
-    write_settings(path, found)
+    """Write a setting into a file, or take it out of it; what else is there, or is written there meanwhile, stays."""
+    import os
+
+    from memdir.disk.lock import locked
+
+    with locked(lock := f"{path}.lock"):
+        found = found_in(path)
+        _drop(found, name)
+        if value is not None:
+            _put(found, name, value)
+        write_settings(path, found)
+        with suppress(OSError):  # it may lie in a repository; who waits for it sees that it is gone, and makes its own
+            os.unlink(lock)
 
 
 def found_in(path: str) -> dict[str, Any]:
