@@ -88,6 +88,47 @@ def test_what_only_sounds_like_a_wish_is_not(said: str) -> None:
     assert drafts(f"u: {said}\na: OK.") == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Always run the linter before you commit, ok?", "Always run the linter before you commit."),
+        ("Always run the linter before you commit, please? Now fix the parser.", "Always run the linter before you"),
+        ("Always use tabs, right?", "Always use tabs."),
+        ("We ship on Thursdays, alright?", "We ship on Thursdays."),
+        ("Immer den Linter laufen lassen, verstanden?", "Immer den Linter laufen lassen."),
+        ("Toujours lancer le linter avant de commiter, d'accord ?", "Toujours lancer le linter avant de commiter."),
+        ("Usa siempre pnpm en este repo, ¿vale?", "Usa siempre pnpm en este repo."),
+        ("以后提交说明都用英文写，记住了吗？", "以后提交说明都用英文写。"),
+        ("can you always answer in German from now on?", "Always answer in German from now on."),
+        ("Peux-tu répondre en français à partir de maintenant ?", "épondre en français à partir de maintenant."),
+        ("Never touch the vendor folder.", "Never touch the vendor folder."),
+        ("Never delete migrations.", "Never delete migrations."),
+        ("I told you already: never touch the vendor folder.", "Never touch the vendor folder."),
+    ],
+)
+def test_a_rule_in_plain_words_is_kept_whatever_tag_it_ends_with(said: str, kept: str) -> None:
+    assert kept in only(f"u: {said}\na: OK.").body
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "You always run the linter before you commit, right?",
+        "We use Kafka, right?",
+        "Never seen this before, right?",
+        "I always thought chmod 777 was fine??",
+        "Could you run the tests, please?",
+        "could you do the same in the UI strings from now on?",
+        "Will the build be green from now on?",
+        "Never say never",
+        "Never push to main on Fridays, says my boss.",
+        "The vendor says: never restart the pump yourself.",
+    ],
+)
+def test_a_question_a_shout_and_what_others_want_are_no_rule(said: str) -> None:
+    assert drafts(f"u: {said}\na: OK.") == ()
+
+
 def test_what_makes_a_wish_polite_is_not_written_down() -> None:
     assert only("u: hey, could you please remember that Priya owns billing?\na: Sure.").body.startswith(
         "Priya owns billing."

@@ -25,7 +25,7 @@ KEEP_ALONE = 0.6  # the same where nothing else is said: nobody types a mere asi
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
-THINKABLE = {"plain": 0.12, "later": 0.2, "moved": 0.12}  # how likely a rule must be: "never seen that before" is none
+THINKABLE = {"plain": 0.12, "short": 0.3, "later": 0.2, "moved": 0.12}  # how likely a rule must be
 NOT_WISHED = frozenset({"irony", "onlynow"})  # "from now on could you write …" is a wish all the same
 NOT_MEANT = NOT_WISHED | {"suppose", "undecided", "rumour", "compose", "others", "story"}
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
@@ -100,7 +100,8 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         text, one = seen.clause.text, Scored(seen, odds)
         is_head = text.endswith((":", "："))
         rule, _ = rule_and_reason(text, turn.language)  # "otherwise the build fails" tells no story
-        around |= seen.meanings if rule == text else meanings_in(rule)
+        own = {"others"} if seen.rule in ("plain", "short") else set()  # a folder of the vendor's is no vendor's wish
+        around |= (seen.meanings if rule == text else meanings_in(rule)) - own
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
         is_told = (is_asked_for and not one.is_errand) or _is_told(seen, seen.meanings | jest)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
-from memdir.model.builtin.extract.wishes import Wish, pointed, unopened, wish_in
+from memdir.model.builtin.extract.wishes import Wish, pointed, unopened, untagged, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, meanings_in, tokens
 
@@ -28,7 +28,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MARKS = (("path", _PATH), ("symbol", _SYMBOL), ("name", _NAME), ("url", _URL), ("year", _YEAR))
 OPENING_WORDS = 3  # cues this near the beginning carry the mood of the clause
 SHORT_WORDS, LONG_WORDS = 4, 24
-RULE_WORDS = 4  # fewer are a shout
+RULE_WORDS = 3  # fewer are a shout, and so are these, sooner: "never say never"
 RECENT_TURNS = 2  # of the user before, where the topic may have been named
 MANY_CLAUSES = 4  # eight of them or more are a story
 _TELLING = ("noted", "offer", "place", "owner")  # cues in what the assistant had said
@@ -76,7 +76,7 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
 
 @lru_cache(maxsize=256)  # a job is answered in turns, and each looks at the same conversation
 def _observed(turn: UserTurn, now: datetime) -> UserTurn:
-    own = clauses(pointed(turn.line.text))
+    own = [replace(one, text=untagged(one.text)) for one in clauses(pointed(turn.line.text))]
     dates = read_dates([clause.text for clause in own], Clock(now.date(), turn.language))
     wishes = [wish_in(clause.text) for clause in own]
     begins = [(wish.says if wish.kind == "remember-this" else wish.start) if wish else 0 for wish in wishes]
@@ -101,7 +101,10 @@ def _rule(text: str, words: list[str], meanings: frozenset[str], language: str) 
     if is_of_himself or len(words) < RULE_WORDS or anywhere("no-rule", language).search(text):
         return ""
     tongue = None if language == "en" else language  # few words of any language are taken for English
-    if anywhere("rule-begins", tongue).match(unopened(text)) or anywhere("rule-says", language).search(text):
+    is_rule = anywhere("rule-begins", tongue).match(unopened(text))
+    if len(words) == RULE_WORDS:
+        return "short" if is_rule else ""
+    if is_rule or anywhere("rule-says", language).search(text):
         return "plain"
     begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
     if re.match(begins, text, re.IGNORECASE):

@@ -18,7 +18,6 @@ MIN_WORDS = 2  # that are left to say what is wished
 MIN_UNSPACED = 4  # characters, where words are not set apart
 KINDS = ("remember-this", "from-now-on", "stop-doing")
 _GAP = r"[\s,;:!.…—–\-\"'“”¡¿，。：！、]*"
-_AGREED = re.compile(r"(?<=[.!…。！])\s*ok(?:ay|é)?\s*[?？]+\s*$", re.IGNORECASE)  # behind a statement it asks nothing
 _LIST = re.compile(r"[:：](?=\s*(1[.)]|[-–—*•])\s+\S)")
 _MARKS = {"1.": r"(?<=[.!?:：\n])\s*\d{1,2}\.\s+", "1)": r"[:：\s]\s*\d{1,2}\)\s+"}  # "am 2. Juni" is no point
 POINT = "• "  # begins each point of a list that is to be remembered
@@ -37,17 +36,23 @@ class Wish(NamedTuple):
 def _pattern(name: str) -> re.Pattern[str]:
     """How a wish is opened and said; said without what is wished; led to; tagged; and joined to what is wished."""
     kinds = "|".join(f"(?P<{kind.replace('-', '_')}>{_typed(kind)})" for kind in KINDS)
-    remember, this, now, ok = *map(_typed, ("remember-this", "wish-this", "from-now-on")), alternatives("ok")
+    remember, this, now, agreed = map(_typed, ("remember-this", "wish-this", "from-now-on", "agreed"))
+    ok = f"{alternatives('ok')}|{agreed}"
+    alone = f"{alternatives('points-back')}|{alternatives('likewise')}"  # "could you do the same from now on?"
     asked, gap = f"{remember}|{now}", r"(?:[\s,;!.…—–，。！、]|-\s)*"
     opening = rf"{_GAP}(?:(?:{_typed('wish-opens')}){_GAP}){{0,6}}"
     behind = rf"(?:(?:[^\W\d_]{{1,4}}\s+)?(?:{asked}){_GAP})?(?:(?:{this}){_GAP})?"
     that = rf"(?:(?:{_typed('polite')}){gap})?(?:[:：]{gap}|(?:{_typed('wish-that')})\s*)?"
+    end = r"(?:(?<=[.!…。！])|[,;，、—–]|\s-)\s*¿?(?:{})\s*[?？]+\s*$"
     patterns = {
         "opening": opening,
         "wish": rf"{opening}(?:{kinds})",
         "bare": rf"{opening}(?:(?:{now}){_GAP})?(?:{remember}){_GAP}(?:(?:{this}){_GAP}){{0,2}}(?:(?:{ok}){_GAP})?",
         "lead": rf"{opening}(?:(?:{asked}){_GAP})?(?:{_typed('wish-leads')}){_GAP}{behind}",
-        "tag": rf"(?:[,;.!…—–，、。-]\s*|\s)(?:{ok})\s*[?？]+\s*$",
+        "asked": rf"{opening}(?P<from_now_on>(?!.*(?:{alone})).*\s)(?:{now})\W*$",
+        "tag": rf"(?:[,;.!…—–，、。-]\s*|\s)¿?(?:{ok})\s*[?？]+\s*$",
+        "agreed": end.format(agreed),
+        "ok": end.format(ok),
         "joint": rf"^(?:\s*(?:{this})\s*[:：])?{gap}{that}",  # "remember | for later, please: | …"
     }
     return re.compile(patterns[name], re.IGNORECASE)
@@ -64,6 +69,13 @@ def unopened(text: str) -> str:
     return _pattern("opening").sub("", text, count=1)
 
 
+def untagged(text: str) -> str:
+    """A clause without an "ok?" at its end, which asks nothing; behind a rule no "yes?" does either."""
+    asks = text.rstrip().endswith(("?", "？"))
+    name = "ok" if asks and anywhere("rule-begins").match(unopened(text)) else "agreed"
+    return _pattern(name).sub("", text) if asks else text
+
+
 def is_bare(text: str) -> bool:
     """Whether a clause only asks to remember: "remember that." What it means stands before or behind it."""
     return _pattern("bare").fullmatch(clean(text)) is not None
@@ -76,7 +88,7 @@ def is_lead(text: str) -> bool:
 
 def pointed(text: str) -> str:
     """The text with each point of a list to be remembered on a line of its own, and without an "ok?" at its end."""
-    hidden = masked(text := _AGREED.sub("", text))
+    hidden = masked(text := untagged(text))
     for found in _LIST.finditer(hidden):
         head = re.split(r"[.!?…\n]\s*", text[: found.start()])[-1] + ":"
         mark = re.compile(_MARKS.get(found[1], rf"\s{re.escape(found[1])}\s+"))
@@ -92,16 +104,17 @@ def pointed(text: str) -> str:
 def wish_in(text: str) -> Wish | None:
     """The wish that a clause begins with; a question is one only where it is a polite way to ask for it."""
     said = clean(text)
-    found = _pattern("wish").match(said)
+    is_asked = said.rstrip().endswith(("?", "？"))
+    found = _pattern("wish").match(said) or (_pattern("asked").match(said) if is_asked else None)
     denied = anywhere("no-wish").search(said)
     if not found or (denied and denied.start() <= found.end() and not said.startswith((":", "："), denied.end())):
         return None
     kind = str(found.lastgroup)
     start = found.start(kind)
     is_polite = anywhere("asks").search(said[:start]) or _pattern("tag").search(said)
-    if said.rstrip().endswith(("?", "？")) and not is_polite:
+    if is_asked and not is_polite:
         return None
-    return Wish(kind.replace("_", "-"), start, found.end())
+    return Wish(kind.replace("_", "-"), start, found.end(kind) if found.re is _pattern("wish") else start)
 
 
 def is_said(text: str) -> bool:
