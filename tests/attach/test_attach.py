@@ -124,6 +124,24 @@ def test_settings_that_the_client_would_ignore_are_refused_and_cost_no_other(
         assert (after[name] == data) == (name.startswith(agent)), name
 
 
+@pytest.mark.parametrize("hooks", ['[{"event": "Stop", "command": "x"}]', "3", "true", '"x"'])
+@pytest.mark.parametrize("file", [".claude/settings.json", ".codex/hooks.json", ".qwen/settings.json"])
+def test_hooks_in_no_form_that_a_client_reads_are_told_and_cost_no_other(
+    run: Run, told: Told, user_home: Path, file: str, hooks: str
+) -> None:
+    """Attach, status, doctor and detach."""
+    run("attach", "--yes")
+    (user_home / file).write_text(f'{{"hooks": {hooks}}}')
+    words, title = "hooks is not an object", file.split("/", maxsplit=1)[0][1:]
+    assert words in run("attach", "--yes", code=1).stderr
+    [found] = [one for one in told("attach", "--status")["agents"] if words in str(one["notes"])]
+    assert found["agent"] == title
+    assert words in str(told("doctor")["findings"])
+    assert words in run("detach", "--yes", code=1).stderr
+    assert not [one for one in told("attach", "--status")["agents"] if one["events"]]
+    assert (user_home / file).read_text() == f'{{"hooks": {hooks}}}'
+
+
 def test_it_works_before_a_client_s_first_run_and_through_links(run: Run, tmp_path: Path) -> None:
     home = tmp_path / "user-home"
     (tmp_path / "dotfiles").mkdir()

@@ -242,10 +242,16 @@ def require_served(agent: Agent, text: JsonText) -> None:
             raise BadMemoryFile(told, remedy="Only `hooks` and `description` may stand there")
 
 
+def require_hooks(text: JsonText) -> None:
+    if not isinstance(text.get("hooks") or {}, dict):
+        raise BadMemoryFile(f"{text.name}: hooks is not an object", remedy="Repair it, then try again")
+
+
 def _without_hooks(
     text: JsonText, *, but: Sequence[str] = (), was: JsonText | None = None
 ) -> tuple[JsonText, list[Gone]]:
     """Without ours at any event but these, nor in a group of the user's, and what went."""
+    require_hooks(text)
     gone: list[Gone] = []
 
     def is_in_group(path: tuple[str | int, ...], value: object) -> bool:

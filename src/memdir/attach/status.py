@@ -14,7 +14,7 @@ from typing import Any, cast
 from memdir.attach.agents import NAME, Agent, all_agents, called_by, decoded, is_our_plugin, is_our_server, ours_at
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
-from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_served
+from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_hooks, require_served
 from memdir.disk.programs import find_program, output_of
 from memdir.disk.safe_path import is_inside
 from memdir.doctor import Finding, Severity
@@ -257,10 +257,12 @@ def _has_plugin(agent: Agent) -> bool:
 
 def _look_at_hooks(agent: Agent, found: Attachment) -> list[str]:
     text = JsonText(read_settings_text(agent.hooks_file) or "{}", agent.hooks_file)
-    ours = {event: ours_at(text, event) for event in text.get("hooks") or ()}
+    hooks = text.get("hooks")
+    ours = {event: ours_at(text, event) for event in hooks} if isinstance(hooks, dict) else {}
     found.events = [event for event, places in ours.items() if places]
     try:
         require_served(agent, text)
+        require_hooks(text)
     except BadMemoryFile as error:
         (found.problems if found.events else found.notes).append(str(error))
     if not found.events:
