@@ -153,6 +153,37 @@ def test_two_memories_whose_names_differ_in_capitals_only_do_not_share_a_name(te
     assert "Ann's deploys." in "".join(files.values()) and "Bob's deploys." in "".join(files.values())
 
 
+def test_a_name_that_only_looks_like_another_stays_here_and_costs_no_other_memory(team: Team) -> None:
+    """E3: as pasted from a PDF, with a ligature."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, config=memory_text("config", "Ann's."))
+    ann.put("con\ufb01g.md", memory_text("odd", "Pasted."))
+    ann.put("other.md", memory_text("other", "Another."))
+    assert sorted(ann.sync().left_out) == ["con\ufb01g.md"]
+    bob.sync()
+    assert sorted(bob.files()) == ["config.md", "other.md"]
+    assert "Pasted." in ann.read("con\ufb01g.md")
+
+
+@pytest.mark.parametrize("kind", ["git"])
+def test_names_without_end_in_a_repository_are_told_in_part_and_cost_little(team: Team, place: TeamPlace) -> None:
+    """E6: each that is told is looked through for secrets."""
+    assert isinstance(place, GitPlace)
+    [ann] = team("ann")
+    ann.put("own.md", memory_text("own", "Ann's."))
+    ann.sync()
+    blob = place.run("hash-object", "-w", "--stdin", stdin=b"x").decode().strip()
+    rows = [f"100644 blob {blob}\tn{number}\x01{'x' * 600}.md\0" for number in range(600)]
+    tree = (
+        place.run("mktree", "-z", stdin=(place.run("ls-tree", "-z", "main") + "".join(rows).encode())).decode().strip()
+    )
+    commit = place.run("commit-tree", tree, "-p", "main", stdin=b"by hand").decode().strip()
+    place.run("update-ref", "refs/heads/main", commit)
+    told = ann.sync().left_out
+    assert len(told) == 500 and all(len(one.file) <= 500 for one in told.values())
+    assert sorted(ann.files()) == ["own.md"]
+
+
 @pytest.mark.parametrize("kind", ["git"])
 @pytest.mark.parametrize("keys", [("plan.md", "Plan.md"), ("Plan.md", "plan.md")])
 def test_a_name_in_other_capitals_that_came_by_plain_git_is_another_name(

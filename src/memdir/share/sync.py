@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from memdir import events
 from memdir.disk.atomic import write_bytes_atomic
 from memdir.disk.lock import SHORT_WAIT_SECONDS, locked
-from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, PathEscape, RemoteError
 from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_alike
 from memdir.share.known import KnownTeam
@@ -28,6 +28,7 @@ from memdir.store.store import ChangeSet, MemoryStore
 from memdir.store.topic import Topic
 
 MAX_ROUNDS = 8  # of pulling again because somebody was faster; what is left then waits for the next sync
+MAX_REFUSED = 500  # names that are refused, and signs of one, that are told: each is looked through for secrets
 MAX_BY_HAND = 10  # files that a person removes at once without a word; more than that is an accident
 _RAISE = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
 _LATE = "Wait until it is copied; where it stays away, delete the list in the folder `members` that names it"
@@ -238,8 +239,8 @@ class Sync:
                     fault = replace(fault, told=f"{fault.told}, as {who} gave it to the team", remedy=remedy)
                 self._leave_out(key, fault, report, way="pull")
                 known.note_refused(key, version, fault.reason)
-        for key in delta.refused.keys() - delta.versions.keys():
-            report.left_out[key] = self._no_place(key, delta.refused[key])
+        for key in sorted(delta.refused.keys() - delta.versions.keys())[:MAX_REFUSED]:
+            report.left_out[key] = self._no_place(key[:MAX_REFUSED], delta.refused[key])
         return wanted
 
     def _fault_of(self, key: str, data: bytes, room: Room) -> NotShared | None:
@@ -395,7 +396,8 @@ class Sync:
         alphabet: everybody does the same. Gives whether there was any."""
         living = {key for key, one in known.seen.items() if not one.there.is_gone}
         names = {key.casefold(): key for key in sorted(living, reverse=True) if local.stands(key)}
-        clashes = [key for key in local.texts if names.get(key.casefold(), key) != key and not known.is_refused(key)]
+        others = (key for key in local.texts if is_key(key) and not known.is_refused(key))
+        clashes = [key for key in others if names.get(key.casefold(), key) != key]
         if clashes:
             with self.store.changing(Origin("sync"), "two names that differ in capitals only") as change:
                 for key in clashes:
