@@ -108,7 +108,7 @@ def figures() -> list[Figure]:
         Figure("broad excepts per 1,000 lines", round(1000 * broad / total, 2), 0.42),
         Figure("modules in an import cycle", len(modules_in_cycles(modules)), 0, 0),
         Figure("lines of model/builtin", _lines([m for m in modules if m.is_below(*BUILTIN)]), 7_695, 3_500),
-        Figure("lines of share", _lines([m for m in modules if m.is_below("share")]), None, 2_231),
+        Figure("lines of share", _lines([m for m in modules if m.is_below("share")]), None, 2_233),
         Figure("lines of agent/bash", _lines([m for m in modules if m.is_below(*BASH)]), 2_012),
         *(
             Figure(f"lines of {name}", _lines([m for m in modules if m.is_below(name)]), WAS.get(name), limit)
