@@ -91,6 +91,7 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     the same: "pnpm, not npm" does not deny "use pnpm". Counted, one that says no far more often does, too."""
     spoken = None if tongue == UNKNOWN else tongue
     denies, exclaims = anywhere("negated", spoken), anywhere("exclaim", spoken)
+    reason = anywhere("reason", spoken or "en")
     one, other = (
         _APART.sub(lambda word: "" if exclaims.fullmatch(word[1]) else word[0], kept_in_mind(text))
         for text in (one, other)
@@ -98,6 +99,8 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     fewer, more = sorted(len(denies.findall(text)) for text in (one, other))
     if fewer or not more:
         return is_counted and more - fewer > 1
+    if bool(reason.search(one)) != bool(reason.search(other)):  # "because nobody uses it" denies not what it explains
+        one, other = (reason.sub(r", \g<0>", text) for text in (one, other))
     pairs = [
         (len(_terms(part) & _terms(beside)), bool(denies.search(part)) == bool(denies.search(beside)))
         for part in _clauses(one, denies)

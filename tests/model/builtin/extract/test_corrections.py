@@ -94,6 +94,32 @@ def test_a_word_set_apart_denies_nothing_that_follows(no: str) -> None:
     assert is_opposite("No tabs.", "Use tabs.") and is_opposite("Never, ever use tabs.", "Use tabs.")
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (
+            "we decided to drop Windows support because nobody uses it; wide tables are out too",
+            "drop Windows support. ",
+        ),
+        (
+            "we moved billing to Postgres because MySQL can't do row security; Ana owns it",
+            "We moved billing to Postgres. ",
+        ),
+        ("wir nehmen Kafka weil Rabbit nicht reicht; die Broker stehen in Frankfurt", "ir nehmen Kafka. "),
+    ],
+)
+def test_a_reason_that_says_no_denies_not_what_it_explains(said: str, kept: str) -> None:
+    [found] = on_disk(f"u: {said}\na: OK.").values()
+    assert kept in found["body"].partition("**Why:**")[0]
+    assert not is_opposite(said.partition(";")[0], kept, "de" if "weil" in said else "en")
+
+
+def test_what_is_denied_for_the_same_reason_is_the_opposite() -> None:
+    assert is_opposite("Never use tabs because the linter fails", "Use tabs because the linter fails", "en")
+    assert is_opposite("Never use tabs because the linter fails", "Use tabs", "en")
+    assert is_opposite("We keep Windows", "We don't keep Windows because nobody asked", "en")
+
+
 def test_a_name_that_told_the_old_rule_tells_the_new_one() -> None:
     old = Existing("feedback_tabs.md", "Use tabs for indentation", "Use tabs for indentation", "feedback", "Use tabs.")
     [found] = on_disk("u: no, use spaces for indentation from now on\na: OK.", old).values()
