@@ -143,3 +143,22 @@ def test_the_plugin_for_opencode_tells_where_nobody_sees_what_is_told(
     subprocess.run([node, str(script), *words], check=True, timeout=60)
     told = (tmp_path / "told").read_text()
     assert ('"is_headless":true' in told) is is_headless and told
+
+
+def test_recall_is_asked_with_a_person_s_words_and_not_with_what_opencode_adds(tmp_path: Path) -> None:
+    """R1: the text of a file that was named, say, as a part that tells it is synthetic."""
+    node = shutil.which("node")
+    if not node:
+        pytest.skip("there is no node here")
+    program, plugin, script = tmp_path / "memdir", tmp_path / "memdir.mjs", tmp_path / "opencode.mjs"
+    program.write_text(f"#!/bin/sh\ncat >> {tmp_path / 'told'}\n")
+    program.chmod(0o755)
+    plugin.write_text(all_agents(Environment.read())["opencode"].plugin(str(program)))
+    parts = [{"type": "text", "text": "my words"}, {"type": "text", "text": "a whole file", "synthetic": True}]
+    script.write_text(
+        f"const {{ MemdirPlugin }} = await import({json.dumps(str(plugin))})\n"
+        'const plugin = await MemdirPlugin({ directory: "/", client: {} })\n'
+        f'await plugin["chat.message"]({{ sessionID: "s" }}, {{ parts: {json.dumps(parts)} }})\n'
+    )
+    subprocess.run([node, str(script)], check=True, timeout=60)
+    assert '"prompt":"my words"' in (tmp_path / "told").read_text()

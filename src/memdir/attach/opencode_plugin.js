@@ -60,7 +60,8 @@ export const MemdirPlugin = async (ctx) => {
     "chat.message": async (input, output) => {
       const session_id = input.sessionID
       if (subagents.has(session_id)) return
-      const prompt = (output.parts || []).filter((part) => part?.type === "text").map((part) => part.text).join("\n")
+      const own = (output.parts || []).filter((part) => part?.type === "text" && !part.synthetic) // not opencode's
+      const prompt = own.map((part) => part.text).join("\n")
       // What was shown before this process began went with the one before.
       const session = sessions.get(session_id) || begin(session_id, "clear")
       hear(session, "chat.message", { session_id, prompt, recent_tools: session.tools })
