@@ -505,6 +505,45 @@ async def test_what_waits_and_begins_with_a_slash_is_done_said_or_named_when_one
     assert "Note this: We moved" in str(said)
 
 
+async def test_colours_that_come_as_keys_break_nothing(project: Path) -> None:
+    """A text that is pasted by a terminal without brackets: its colours look like those of a mouse."""
+    async with alive(project) as seen:
+        seen.press("half a \x1b[31mthought\x1b[0m, \x1b[1;31mtwo\r")
+        await seen.until(lambda: seen.said == ["half a thought, two"])
+        seen.press("first\rsecond \x1b[31mred\x1b[0m\r")
+        await seen.until(lambda: seen.said[1:] == ["first", "second red"])
+
+
+async def test_a_command_that_goes_on_when_one_leaves_is_done_or_named(project: Path) -> None:
+    """H1: nobody is left to guess whether it was."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with alive(project, memory=memory) as seen:
+        seen.press("/remember The lift is broken\r")
+        await seen.shows("Remembered:")
+        seen.press("/undo\r/exit\r")
+        await seen.until(lambda: seen.chat._is_leaving)
+    assert memory.list() == []
+    async with alive(project, memory=memory) as seen:
+        with locked(memory.place.lock):
+            seen.press("/remember The lift works\r/exit\r")
+            await seen.shows("This was not done any more: /remember The lift works")
+
+
+async def test_what_waits_is_said_or_named_also_where_a_key_breaks_the_chat(project: Path) -> None:
+    """J1: whatever ends it."""
+    with drawn(project) as seen:
+
+        def breaks(_: object) -> Never:
+            raise ValueError("of somebody's")
+
+        seen.chat._session.key_bindings.add("f12")(breaks)  # type: ignore[union-attr]
+        seen.press("We use tabs.\r/compact\r\x1b[24~")
+        with pytest.raises(ValueError, match="somebody's"):
+            await seen.chat.run()
+        assert seen.said == ["We use tabs."]
+        assert "This was not done any more: /compact" in "\n".join(seen.drawn.display)
+
+
 @pytest.mark.parametrize(("goes_on", "status"), [(None, 0), ("", 0), ("monday", 0), ("nosuch", 6), ("busy", 2)])
 async def test_what_was_sent_before_the_chat_had_begun_is_not_lost_when_one_leaves(
     project: Path, goes_on: str | None, status: int

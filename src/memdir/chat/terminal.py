@@ -158,10 +158,13 @@ class ChatTerminal:
         """Talk until the person leaves."""
         with patch_stdout(raw=True):
             self._session.app.after_render += self._first_render
-            with contextlib.suppress(EOFError):
+            try:
                 while not self._is_leaving:
                     self._take(await self._session.prompt_async())
-            await self._end()
+            except EOFError:
+                pass
+            finally:  # also where a key broke it
+                await self._end()
         return self._exit_code
 
     async def run_in_time(self) -> int:
@@ -177,9 +180,9 @@ class ChatTerminal:
         self._session.app.after_render -= self._first_render
         self._start(self._begin())
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
         """Let something run beside the prompt. What goes wrong in it is told, and the chat goes on."""
-        task = asyncio.ensure_future(work)
+        task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
@@ -276,7 +279,8 @@ class ChatTerminal:
             self.screen.notice("The last message has no answer yet: /retry asks for it.", style="yellow")
 
     async def _end(self) -> None:
-        for task in self._tasks:
+        beside = {task for task in self._tasks if task.get_name()}  # commands that go on
+        for task in self._tasks - beside:
             task.cancel()
         for _ in range(2):  # and where the one that was named cannot be gone on with, a new one
             if not self._is_ready and not self._entered.empty():
@@ -285,9 +289,11 @@ class ChatTerminal:
             return
         self.host.stop()
         try:
-            if self._doing is not None:
-                await asyncio.wait({self._doing}, timeout=LEAVE_SECONDS)
+            if last := beside | ({self._doing} if self._doing else set()):
+                await asyncio.wait(last, timeout=LEAVE_SECONDS)
         finally:  # also where the person does not wait
+            for task in filter(asyncio.Task.cancel, beside):
+                self._not_done(task.get_name())
             while not self._entered.empty():
                 await self._through(self._keep(self._entered.get_nowait()))
         closing = asyncio.ensure_future(self.host.close())
@@ -309,7 +315,10 @@ class ChatTerminal:
         elif _DONE_LATE.match(text.strip()):
             await self.commands.run(text.strip())
         else:
-            self.screen.notice(f"This was not done any more: {text.strip()}", style="yellow")
+            self._not_done(text.strip())
+
+    def _not_done(self, command: str) -> None:
+        self.screen.notice(f"This was not done any more: {command}", style="yellow")
 
     def leave(self) -> None:
         """End the chat."""
@@ -327,7 +336,7 @@ class ChatTerminal:
         if gone:
             self.screen.failed(f"{gone[0]} is not here any more", "Call the line back (Up) and paste it again", "")
         elif words and self._is_ready and self.commands.is_beside(words):
-            self._start(self.commands.run(words))
+            self._start(self.commands.run(words), words)
         elif words:
             self._entered.put_nowait(text)
 
@@ -543,6 +552,7 @@ class ChatTerminal:
         for newline in (("escape", "enter"), ("c-j",)):
             keys.add(*newline, eager=True)(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("escape", "/", eager=True)(lambda event: event.current_buffer.insert_text("/"))  # Esc, then a command
+        keys.add(Keys.Vt100MouseEvent, eager=True)(lambda _: None)  # or a colour in what is pasted without brackets
         keys.add("c-c", eager=True)(self._interrupt)
         keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
