@@ -180,6 +180,30 @@ def test_who_names_the_old_value_corrects_the_memory_that_has_it(said: str, old:
     assert ("Ana holds it." in found["body"]) == (old is BUDGET)
 
 
+POSTGRES = memory(
+    "project_billing.md",
+    "We use PostgreSQL 15 for billing",
+    "We use PostgreSQL 15 for billing.\n\n**Why:** Because the audit needs row security.",
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("no wait, actually it's PostgreSQL 16, not 15", ""),
+        ("sorry, I meant PostgreSQL 16 for billing, not 15", "PostgreSQL 16 for billing, not 15"),
+        ("Correction: we use PostgreSQL 16 for billing", "We use PostgreSQL 16 for billing"),
+        ("Entschuldigung, ich meinte PostgreSQL 16, nicht 15", "PostgreSQL 16, nicht 15"),
+        ("pardon, je voulais dire PostgreSQL 16, pas 15", "PostgreSQL 16, pas 15"),
+    ],
+)
+def test_a_correction_is_taken_however_it_begins_and_without_what_says_that_it_is_one(said: str, told: str) -> None:
+    [found] = on_disk(f"u: {said}\na: OK.", POSTGRES).values()
+    assert found["action"] == "update:project_billing.md" and "PostgreSQL 16" in found["description"]
+    assert not told or found["description"] == told
+    assert "**Before:** We use PostgreSQL 15 for billing" in found["body"]
+
+
 @pytest.mark.parametrize("said", ["We give 14 days, not 30.", "I said blue, not green."])
 def test_a_value_that_a_memory_of_something_else_has_corrects_nothing(said: str) -> None:
     others = (memory("project_backups.md", "Backups are kept 30 days"), memory("project_door.md", "The door is green"))

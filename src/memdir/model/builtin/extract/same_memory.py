@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memdir.model.builtin.extract.talk import Existing
+from memdir.model.builtin.extract.wording import tidy
 from memdir.text.language import alternatives, anywhere, at_end, cues, fold, language, stems, tokens
 from memdir.text.sentences import sentences_of
 
@@ -103,7 +104,7 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
 def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing | None:
     """The memory whose value a clause takes back by naming it: "the budget is 4,500, not 5,400"."""
     found = re.search(rf"\s(?:{alternatives('negated', tongue)})\s+((?:\S+\s*){{1,4}})$", text, re.IGNORECASE)
-    head = re.split(r"[,;:]\s+", text[: found.start()].rstrip(" ,"))[-1] if found else ""
+    head = tidy(re.split(r"[,;:]\s+", text[: found.start()].rstrip(" ,"))[-1], tongue) if found else ""
     mine, said, gone = set(stems(head)), set(tokens(fold(head))), set(tokens(fold(found[1]))) if found else set()
     same = []
     for memory in memories if gone else ():
