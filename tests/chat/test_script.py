@@ -212,3 +212,35 @@ def test_a_document_that_is_not_there_is_told(memdir: Memdir, project: Path) -> 
 def test_what_cannot_be_answered_is_a_wrong_call(memdir: Memdir) -> None:
     for words in (("-p", " "), ("-p", "x", "--continue"), ("-p", "x", "--resume", "nothing")):
         assert memdir("chat", *words).code in (2, 6), words
+
+
+@pytest.mark.parametrize(
+    ("typed", "remedy"),
+    [
+        ("/remember We meet on Tuesdays", "`memdir remember …`"),
+        ("/forget tuesdays", "`memdir forget …`"),
+        ("/nosuch", "memdir --help"),
+        ("/theirs x", "memdir --help"),
+    ],
+)
+def test_a_command_of_a_chat_is_refused_and_not_said_to_the_model(
+    memdir: Memdir, project: Path, typed: str, remedy: str
+) -> None:
+    """H1: nothing would be done, and the status would tell that it was."""
+    (project / ".memdir/commands").mkdir(parents=True)
+    (project / ".memdir/commands/theirs.md").write_text("Note this: $ARGUMENTS\n", encoding="utf-8")
+    ran = memdir("chat", "-p", typed)
+    assert (ran.code, ran.out) == (2, "") and remedy in ran.err
+    assert "no session" in memdir("sessions").out and memdir("chat", "-p", "-", stdin=typed).code == 2
+
+
+def test_a_command_of_one_s_own_is_carried_out_and_a_text_that_is_none_is_said(
+    memdir: Memdir, server: ProviderServer, at: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "home/commands").mkdir(parents=True)
+    (tmp_path / "home/commands/look.md").write_text("Review $ARGUMENTS with care.\n", encoding="utf-8")
+    server.add(*script(says("It is fine."), says("A comment."), says("A path.")))
+    assert memdir("chat", "-p", "/look a.py", *at).out == "It is fine.\n"
+    assert "Review a.py with care." in str([one.body for one in server.requests if not is_fork(one.body)])
+    assert memdir("chat", "-p", "-", *at, stdin="/* x */ int main;").out == "A comment.\n"
+    assert memdir("chat", "-p", "/usr/bin is full", *at).out == "A path.\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memdir.chat.command import session_of
 from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd
+from memdir.chat.slash import told_in_script
 from memdir.errors import UsageError
 from memdir.transcript import printable
 
@@ -43,13 +44,14 @@ def answer_once(memory: MemDir, options: argparse.Namespace) -> int:
 
 
 async def _turn(memory: MemDir, text: str, options: argparse.Namespace, words: _Words) -> tuple[TurnEnd, str]:
+    about = told_in_script(memory, text)
     session_id = session_of(memory, options.resume, is_latest=options.latest)
     is_off, listen = not memory.settings.enabled, _tell_json if options.json else words.tell
     chosen = HostOptions.of(options, session_id, is_introduced=is_off)  # where nothing is kept, it would be each time
     if is_off:
         listen(ChatEvent("notice", {"text": f"memory is off: {memory.settings.off_because}"}))
     async with ChatHost(memory, listen=listen, options=chosen) as host:
-        return await host.say(text), host.session.id
+        return await host.say(text, about=about), host.session.id
 
 
 class _Words:

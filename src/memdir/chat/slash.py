@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles, OwnCommand, diff_of, own_commands
 from memdir.chat.command import session_of
-from memdir.errors import MemdirError, MemoryNotFound, SeveralFit
+from memdir.errors import MemdirError, MemoryNotFound, SeveralFit, UsageError
 from memdir.types import DreamReport, DreamTask
 
 if TYPE_CHECKING:
-    from memdir import Memory
+    from memdir import MemDir, Memory
     from memdir.chat.terminal import ChatTerminal
     from memdir.transcript import Message
     from memdir.types import Answer, OpenQuestion
 
 _WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
+_FOR_SCRIPTS = ("remember", "forget", "dream", "review", "agents", "budget", "diff", "undo")  # by the same name
 _OTHER_NAMES = {"quit": "exit", "?": "help", "side": "btw", "continue": "resume"}
 _REVIEWED: dict[Answer | Literal[""], str] = {
     "same": "the same: make one of them",
@@ -324,6 +325,19 @@ class Slash:
 
 def _commands() -> dict[str, Callable[[Slash, str], Awaitable[None]]]:
     return {name.removeprefix("do_"): method for name, method in vars(Slash).items() if name.startswith("do_")}
+
+
+def told_in_script(memory: MemDir, text: str) -> Sequence[Message]:
+    """What the model is told with a text of a script: its file with a command of the person's own. UsageError for any
+    other command, which would only be said to the model."""
+    name, words = _named(text.strip())
+    if not re.match(r"/[\w?-]+(\s|$)", text.strip()):
+        return ()
+    own = own_commands(memory, (*_commands(), *_OTHER_NAMES)).get(name)
+    if own is None or own.is_project:
+        instead = f"`memdir {name} …`" if name in _FOR_SCRIPTS else "what `memdir --help` lists"
+        raise UsageError(f"/{name} is not for scripts", remedy=f"Take {instead}; a sentence begins with another sign")
+    return [own.message(own.text(words))]
 
 
 def _named(text: str) -> tuple[str, str]:
