@@ -544,6 +544,19 @@ async def test_what_waits_is_said_or_named_also_where_a_key_breaks_the_chat(proj
         assert "This was not done any more: /compact" in "\n".join(seen.drawn.display)
 
 
+async def test_enter_before_the_first_prompt_sends(project: Path) -> None:
+    """J1: until then the terminal makes a new line of it."""
+    with drawn(project) as seen:
+        seen.press("My early words.\nAnd more of them.\n")
+        running = asyncio.create_task(seen.chat.run())
+        await seen.shows("F2 tasks")
+        await seen.until(lambda: seen.said == ["My early words.", "And more of them."])
+        seen.press("Two lines,\nlater.\r")
+        await seen.until(lambda: seen.said[2:] == ["Two lines,\nlater."])
+        seen.chat.leave()
+        assert await running == 0
+
+
 @pytest.mark.parametrize(("goes_on", "status"), [(None, 0), ("", 0), ("monday", 0), ("nosuch", 6), ("busy", 2)])
 async def test_what_was_sent_before_the_chat_had_begun_is_not_lost_when_one_leaves(
     project: Path, goes_on: str | None, status: int

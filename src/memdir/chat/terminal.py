@@ -117,7 +117,7 @@ class ChatTerminal:
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._doing: asyncio.Task[None] | None = None  # the turn or command whose turn it is
-        self._is_ready = self._is_leaving = False
+        self._is_ready = self._is_leaving = self._is_loaded = False
         self._exit_code = self._waited_for = 0  # of the second, turns, side questions and the like that go on
         self._is_drawn_busy = False  # whether the screen says that something runs, whatever has ended since
         self._session = self._prompt_session()
@@ -204,6 +204,7 @@ class ChatTerminal:
         await asyncio.sleep(AFTER_PROMPT_SECONDS)  # in a task, which ends with who leaves before
         for name in ("first_run", "host", "screen", "slash"):  # beside the prompt: each takes its time
             await asyncio.to_thread(importlib.import_module, f"memdir.chat.{name}")
+        self._is_loaded = True
         await self._choose_model()
         await self._open()
         self._greet()
@@ -549,8 +550,9 @@ class ChatTerminal:
         keys = KeyBindings()
         in_panel = Condition(lambda: self.panel is not None)
         keys.add("enter", eager=True, filter=~Condition(self._is_completing))(self._enter)
+        is_loaded = Condition(lambda: self._is_loaded)  # before the first prompt the terminal makes c-j of Enter
         for newline in (("escape", "enter"), ("c-j",)):
-            keys.add(*newline, eager=True)(lambda event: event.current_buffer.insert_text("\n"))
+            keys.add(*newline, eager=True, filter=is_loaded)(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("escape", "/", eager=True)(lambda event: event.current_buffer.insert_text("/"))  # Esc, then a command
         keys.add(Keys.Vt100MouseEvent, eager=True)(lambda _: None)  # or a colour in what is pasted without brackets
         keys.add("c-c", eager=True)(self._interrupt)
