@@ -453,6 +453,43 @@ async def test_a_memory_is_deleted_by_the_users_words_and_nobody_elses(bench: Be
     assert is_gone or "stands in no other memory" in model.requests[-1].messages[-1].tool_results[0].content
 
 
+KEY = "Maria holds the staging key in the blue folder."
+OPS = f"Deploys happen on Tuesdays. {KEY} Backups run at 03:00 on host atlas."
+
+
+@pytest.mark.parametrize(
+    ("words", "body", "is_gone"),
+    [
+        ("We do not deploy on Tuesdays any more.", OPS, False),
+        ("Forget about Tuesdays.", OPS, False),
+        ("The backups on atlas are no longer at 03:00.", OPS, False),
+        ("Delete the staging folder, it is no longer needed.", OPS, False),
+        (f"Do not forget that {KEY}", OPS, False),
+        ("Forget everything about Ops, please.", OPS, True),
+        ("Please don't delete the memory about Maria and the staging key.", KEY, False),
+        ("It is not true that Maria no longer holds the staging key in the blue folder.", KEY, False),
+        (f"Did I tell you to forget that {KEY[:-1]}? No!", KEY, False),
+        ("Bob wrote that Maria no longer holds the staging key in the blue folder, is that true?", KEY, False),
+        ("If Maria ever no longer holds the staging key, tell me.", KEY, False),
+        ("Maria no longer holds the staging key.", KEY, True),
+        (f"It is not true that {KEY}", KEY, True),
+        ("Can you forget that Maria holds the staging key in the blue folder?", KEY, True),
+        ("Please delete the memory about Maria and the staging key.", KEY, True),
+    ],
+)
+async def test_a_deletion_takes_no_fact_that_the_user_did_not_end(
+    bench: Bench, words: str, body: str, is_gone: bool
+) -> None:
+    path = Path(bench.store.root, "project_ops.md")
+    path.write_text(topic("Ops", body, "project", description="who does what, and when"))
+    wipe = bench.write("project_ops.md", "<!-- delete: user -->")
+    talk = bench.talk(model := ScriptedModel([calls(("Read", {"file_path": str(path)})), wipe, says("Done.")]))
+    talk.extraction.turn_ended(talk.says(words))
+    await talk.extraction.drain()
+    assert path.exists() is not is_gone
+    assert is_gone or "stands in no other memory" in model.requests[-1].messages[-1].tool_results[0].content
+
+
 async def test_what_was_just_told_goes_when_it_is_taken_back(bench: Bench, clock: Clock) -> None:
     read = calls(("Read", {"file_path": str(Path(bench.store.root, "project_deploys.md"))}))
     wipe = bench.write("project_deploys.md", "<!-- delete: taken back -->")

@@ -9,6 +9,7 @@ line of the conversation that it and the forgotten sentence both came from.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import may_hold_date
-from memdir.text.language import UNKNOWN, cues, fold, tokens, tongue_of
+from memdir.text.language import UNKNOWN, alternatives, anywhere, cues, fold, tokens, tongue_of
 from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, taken_back, takes_back
 from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
@@ -117,9 +118,23 @@ class _Told:
 
     def ends(self, claim: _Told) -> bool:
         """Whether it names nearly all of a claim, as something that changed or is to be forgotten."""
+        return self.names(claim) and (self.tells_change or takes_back(self.text))
+
+    def names(self, claim: _Told) -> bool:
         terms = claim.sentence.terms
-        is_named = len(terms & self.sentence.terms) >= NAMED * len(terms)
-        return is_named and (self.tells_change or takes_back(self.text))
+        return len(terms & self.sentence.terms) >= NAMED * len(terms)
+
+    def is_rather_of(self, some: Iterable[_Told], others: Iterable[_Told]) -> bool:
+        """Whether one of these has as many of its words as any of the others."""
+        near, beside = ([len(self.sentence.terms & one.sentence.terms) for one in said] for said in (some, others))
+        return max(near, default=0) >= max(beside, default=0)
+
+    @cached_property
+    def outright(self) -> _Told:
+        """The same without what is only asked or supposed: "is it true that …?", "if she ever no longer …"."""
+        is_asked = self.text.rstrip().endswith(("?", "？")) and not anywhere("asks").search(self.text)
+        said = "" if is_asked else _supposed(self.tongue).sub(" ", self.text)
+        return self if said == self.text else replace(self, text=said)
 
     def tells_otherwise(self, claim: _Told) -> bool:
         """Whether it speaks of the same, as something that changed, or denies it, or has another value for it."""
@@ -233,16 +248,26 @@ class Forgotten:
         last = max((one.time for one in self._heard.all if not one.is_off), default=0.0)
         return bool(last) and min((self._came(text) for text in sentences), default=0.0) > last
 
-    def was_ended(self, claim: str, memory: str = "") -> bool:
+    def was_ended(self, claim: str, memory: Topic | None = None) -> bool:
         """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten.
         With its `memory` it need not be named in full: what is heard is one conversation, which is about it or not."""
-        told, whole, since = _Told(claim), _Told(memory), self._came(claim)
+        told, since = _Told(claim), self._came(claim)
         heard = self._heard.all if memory else self._heard.like(told)
-        later = (one for one in heard if one.time > since and not one.is_off)
+        later = (one.outright for one in heard if one.time > since and not one.is_off)
+        ending = (one for one in later if not (one.takes_back and is_opposite(taken_back(one.text), claim)))
+        if memory is None:
+            return any(one.ends(told) for one in ending)
+        beside = [_Told(text) for text in sentences_of(memory.body) if text != claim]
+        heads = [one for one in map(_Told, (memory.name, memory.description)) if not any(map(one.names, beside))]
+        whole = _Told("\n".join((*(one.text for one in heads), claim)))
         return any(
             one.ends(told)
-            or (memory and (self._is_called_off(one, whole) or any(map(one.tells_otherwise, (told, whole)))))
-            for one in later
+            or one.tells_otherwise(told)
+            or (
+                one.is_rather_of((told, *heads), beside)
+                and (self._is_called_off(one, whole) or one.tells_otherwise(whole))
+            )
+            for one in ending
         )
 
     def _is_called_off(self, said: _Told, memory: _Told) -> bool:
@@ -399,6 +424,12 @@ def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
     with suppress(MemdirError, OSError):
         yield store.read_bytes(INDEX_NAME) or b"", False
     yield from ((line.text.encode("utf-8", "replace"), line.trust.is_low) for line in recent_lines(store))
+
+
+@cache
+def _supposed(tongue: str) -> re.Pattern[str]:
+    known = alternatives("condition", "en" if tongue == UNKNOWN else tongue)
+    return re.compile(rf"(?:{known})[^,;:，；：]*", re.IGNORECASE)
 
 
 def _plain(text: str) -> str:

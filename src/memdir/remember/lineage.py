@@ -146,17 +146,15 @@ class DraftJudge:
     def lost_with(self, workspace: Workspace, draft: Draft) -> list[str]:
         """What a deletion would lose: a memory goes when the user's words end it, or when it stands elsewhere."""
         topic = Topic(draft.before or b"")
-        told = f"{topic.name}\n{topic.description}\n{topic.body}"
-        return lost_with(workspace, draft, lambda claim: self.forgotten.was_ended(claim, told))
+        return lost_with(workspace, draft, lambda claim: self.forgotten.was_ended(claim, topic))
 
     def _cut_unasked(self, draft: Draft) -> list[str]:
         """What is only taken out of a memory that somebody vouched for, though the user did not speak of it."""
         stood, left = Topic(draft.before or b""), Topic(draft.after or b"")
         if draft.seen != draft.after or marked_trust(stood).is_low:
             return []
-        whole = "\n".join(claims_of(stood))
         gone = [claim for claim in claims_of(stood) if claim not in claims_of(left)]
-        held = [claim for claim in gone if not self.forgotten.was_ended(claim, whole)]
+        held = [claim for claim in gone if not self.forgotten.was_ended(claim, stood)]
         return [] if is_spoken_of(gone, stood.kind, self._evidence) else held
 
     def _unheard_of(self, draft: Draft) -> Ruling | None:

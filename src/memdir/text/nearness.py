@@ -136,8 +136,14 @@ def _calling_off() -> re.Pattern[str]:
 
 
 def kept_in_mind(text: str) -> str:
-    """A sentence without the words that ask to remember it: "don't forget that" denies nothing."""
-    return anywhere("remember-this").sub(" ", text)
+    """A sentence without the words that ask to remember it: "don't forget that" denies nothing, nor does "never delete
+    the memory of"."""
+    return _not_calling_off().sub(" ", anywhere("remember-this").sub(" ", text))
+
+
+@cache
+def _not_calling_off() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives('negated')})\s+(?:{alternatives('forget-rule')})", re.IGNORECASE)
 
 
 def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:
