@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import re
+from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
 from itertools import chain
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
-from memdir.text.language import UNKNOWN, alternatives, anywhere, common_words
+from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words
+from memdir.text.sentences import is_weekday
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
 
@@ -108,6 +110,30 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     ]
     most = max(shared for shared, _ in pairs)
     return not any(is_same for shared, is_same in pairs if shared == most)
+
+
+def are_of_two(one: str, other: str) -> bool:
+    """Whether two sentences say the same of two things: most words are the same, in one place each names another thing,
+    and of both either the same number is told or something else. Where a value is due ("use …", "at …"), the thing is
+    the same: "use Postgres for billing"."""
+    mine, theirs = ([word.strip(".,:;!()") for word in text.casefold().split()] for text in (one, other))
+    steps = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+    same = [word for tag, start, end, _, _ in steps if tag == "equal" for word in mine[start:end] if content_term(word)]
+    pairs = [(at, mine[at:end], theirs[start:stop]) for tag, at, end, start, stop in steps if tag == "replace"]
+    slots = [(at, parts) for at, *parts in pairs if all(any(map(content_term, part)) for part in parts)]
+    named, *all_named = (sum(bool(content_term(x)) and not _tells(x) for x in some) for some in (same, mine, theirs))
+    if not slots or not named or 2 * named < min(all_named):
+        return False
+    (at, parts), *more = slots
+    if any(map(_tells, chain(*parts))) or not (more or any(map(_tells, same))):
+        return False
+    is_due = at_end("takes-value").search(" ".join(mine[:at]) + " ")
+    return not is_due or any(_tells(word) for _, both in more for part in both for word in part)
+
+
+def _tells(word: str) -> bool:
+    """Whether a word is a number or a day: what is told of a thing, not the thing."""
+    return any(letter.isdigit() for letter in word) or is_weekday(word)
 
 
 def takes_back(text: str) -> bool:

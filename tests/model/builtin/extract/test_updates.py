@@ -444,3 +444,58 @@ def test_a_day_that_is_said_again_is_no_second_memory(said: str) -> None:
 def test_what_leans_on_the_answer_corrects_its_memory(said: str) -> None:
     draft = only(ANSWERED.format(said=said), BILLING)
     assert (draft.action, draft.file) == ("update", "project_billing.md")
+
+
+OF_TWO = [
+    (
+        "We decided that the {} service is frozen until 2027-03-01 because legal said so.",
+        "payment",
+        "search",
+        "billing",
+    ),
+    (
+        "The maintenance window of the {} data centre is on Sundays at 03:00 because traffic is low.",
+        "Frankfurt",
+        "Dublin",
+        "Oregon",
+    ),
+    ("The contract with customer {} ends on 2027-05-01 because legal did not renew it.", "Acme", "Globex", "Initech"),
+    ("Bugs of the {0} service are tracked in the Linear project {0:.3}.", "payment", "search", "billing"),
+]
+
+
+@pytest.mark.parametrize("told", [one[0] for one in OF_TWO])
+def test_what_is_said_of_another_thing_in_the_same_words_is_another_memory(told: str) -> None:
+    """In one chat after the other (X6)."""
+    things = next(things for text, *things in OF_TWO if text == told)
+    known: list[Existing] = []
+    for thing in things:
+        draft = only(f"u: {told.format(thing)}\na: Understood.", *known)
+        assert (draft.action, thing in draft.description) == ("create", True)
+        known.append(Existing(draft.file, draft.name, draft.description, draft.type, draft.body))
+
+
+@pytest.mark.parametrize("told", [one[0] for one in OF_TWO])
+def test_what_one_message_says_of_several_things_is_a_memory_of_each(told: str) -> None:
+    things = next(things for text, *things in OF_TWO if text == told)
+    found = drafts(f"u: {' '.join(told.format(thing) for thing in things)}\na: Understood.")
+    assert sorted(thing for draft in found for thing in things if thing in draft.description) == sorted(things)
+    assert len(found) == len(things)
+
+
+@pytest.mark.parametrize(
+    ("old", "news"),
+    [
+        ("The contract with Acme ends on 2027-05-01.", "The contract with Acme ends on 2027-07-15."),
+        ("The Acme contract ends on 2027-05-01.", "The Acme contract now ends on 2027-07-15."),
+        ("We decided to use Postgres for the billing service.", "We decided to use MySQL for the billing service."),
+        ("The nightly backup goes to atlas at 03:00.", "The nightly backup goes to hermes at 03:00."),
+        ("The standup is on Tuesdays at 10:00.", "The standup is on Thursdays at 10:00."),
+    ],
+)
+def test_another_value_of_the_same_thing_is_an_update_beside_its_like(old: str, news: str) -> None:
+    other = memory("project_like.md", old.replace("Acme", "Globex").replace("billing", "search").rstrip("."))
+    before = memory("project_one.md", old.rstrip("."))
+    known = (before, other) if other.description != before.description else (before,)
+    draft = only(f"u: {news}\na: Understood.", *known)
+    assert (draft.action, draft.file) == ("update", "project_one.md")

@@ -18,6 +18,7 @@ from memdir.model.builtin.extract.talk import Existing, clauses
 from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
+from memdir.text.nearness import are_of_two
 from memdir.text.speakers import own_words
 
 KEEP = 0.77  # how likely a clause must be something to keep
@@ -184,7 +185,7 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
     text, kind, another = one.seen.clause.text, type_of(theirs), type_of((one,))
     if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s|{POINT}", text, re.IGNORECASE):
         return True
-    if kind != another and "user" in (kind, another):
+    if (kind != another and "user" in (kind, another)) or any(are_of_two(x.seen.clause.text, text) for x in theirs):
         return True
     shared = set(stems(text)) & {stem for other in theirs for stem in stems(other.seen.clause.text)}
     if one.is_explicit and any(other.is_explicit for other in theirs):

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memdir.model.builtin.extract.talk import Existing
-from memdir.model.builtin.extract.wording import tidy
-from memdir.text.language import alternatives, anywhere, at_end, cues, fold, language, stems, tokens
+from memdir.model.builtin.extract.wording import rule_and_reason, tidy
+from memdir.text.language import alternatives, anywhere, at_end, cues, fold, language, meanings_in, stems, tokens
+from memdir.text.nearness import are_of_two
 from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
 
 def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing | None:
     """The memory whose value a clause takes back by naming it: "the budget is 4,500, not 5,400"."""
+    text = rule_and_reason(text, tongue)[0]  # "because legal did not renew it" corrects nothing
     found = re.search(rf"\s(?:{alternatives('negated', tongue)})\s+((?:\S+\s*){{1,4}})$", text, re.IGNORECASE)
     head = tidy(re.split(r"[,;:]\s+", text[: found.start()].rstrip(" ,"))[-1], tongue) if found else ""
     mine, said, gone = set(stems(head)), set(tokens(fold(head))), set(tokens(fold(found[1]))) if found else set()
@@ -161,11 +163,16 @@ def _deciding(text: str) -> frozenset[str]:
 def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]) -> list[int]:
     """The memories near a topic without those of other things by number; what changes may be the number itself."""
     near, said = shelf.near(topic), " ".join(one.seen.clause.text for one in candidate.core)
+    told = {number: shelf.memories[number].description for number in near}
+    meanings = frozenset[str]().union(*(one.seen.meanings for one in candidate.core))
+    rules = [rule_and_reason(one.seen.clause.text, candidate.turn.language)[0] for one in candidate.core]
+    for number in near[:]:
+        is_said = "change" in meanings - meanings_in(told[number])  # what changed is of the same thing
+        if not is_said and any(are_of_two(rule, told[number]) for rule in rules):
+            near.remove(number)
     if not re.search(r"\d", said):
         return near
-    told = {number: shelf.memories[number].description for number in near}
-    is_changed = any("change" in one.seen.meanings for one in candidate.core)
-    if is_changed and _numbered(said) not in map(_numbered, told.values()):
+    if "change" in meanings and _numbered(said) not in map(_numbered, told.values()):
         return near
     return [number for number in near if not are_other_things(said, told[number])]
 
