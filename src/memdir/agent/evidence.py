@@ -17,7 +17,7 @@ from unicodedata import category
 from memdir.agent.forgotten import Heard, counts, heard_in, values_in
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
-from memdir.text.language import UNKNOWN, Cue, anywhere, cues, fold, small_words, tokens, tongue_of
+from memdir.text.language import UNKNOWN, Cue, alternatives, anywhere, cues, fold, small_words, tokens, tongue_of
 from memdir.text.nearness import Sentence, is_opposite, sentence_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
@@ -267,19 +267,25 @@ class Evidence:
         return is_translated or not any(is_opposite(text, claim, self.tongue, is_counted=True) for text in said)
 
     def _statements(self, text: str) -> list[str]:
-        """The sentences that say something and mean it; a question only when it asks for something lasting."""
-        found = [(sentence, _meanings(sentence, self.tongue)) for sentence in sentences_of(text)]
+        """The sentences that say something and mean it; a question only when it asks for something lasting, and not
+        whether that is wise."""
+        found = [(one, _meanings(one, self.tongue)) for one in sentences_of(text) if not _wonders(one)]
         return [one for one, meant in found if meant & _ASKED_FOR or not (meant & _OPEN or _is_question(one))]
 
     def _find_agreements(self) -> Iterator[Agreement]:
-        """The user's answers to what the assistant has just said, and his words about what he pasted above them."""
+        """The user's answers to what the assistant has just said, and his words about what he pasted above them; what
+        he asked is agreed to when the assistant said no word against it."""
         named: list[str] = []
+        wondered: list[str] = []
         speaker = message = ""
         for piece in self._said:
             if piece.speaker is Speaker.USER:
                 if named and len(piece.text.split()) <= MAX_REPLY_WORDS:
                     yield Agreement(named, piece.text, self.tongue)
+                    if wondered and not _Answer(" ".join(named)).refuses:
+                        yield from (Agreement([one], piece.text, self.tongue) for one in wondered)
                 named = []  # it is answered, with yes or no or not at all
+                wondered = [one for one in sentences_of(piece.text) if _wonders(one)]
                 continue
             if piece.speaker in (Speaker.ASSISTANT, Speaker.PASTE):
                 is_same = (speaker, message) == (piece.speaker, piece.message_id)
@@ -371,6 +377,16 @@ def _is_plain(text: str, tongue: str) -> bool:
 
 def _is_question(text: str) -> bool:
     return text.rstrip().endswith(("?", "？"))
+
+
+def _wonders(text: str) -> bool:
+    """Whether a question asks if something is to be so: "Should we always …?"."""
+    return _is_question(text) and _wondering().match(text) is not None
+
+
+@cache
+def _wondering() -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:\w+\W+)?(?:{alternatives('wonders')})", re.IGNORECASE)
 
 
 def _texts(pieces: Iterable[Said]) -> list[str]:
