@@ -291,6 +291,51 @@ def test_another_value_of_the_same_thing_is_an_update_whatever_its_name(
     assert not is_another(before, memory(news, name=other, description=news.rstrip(".")))
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "other", "news"),
+    [
+        (
+            *("Berlin rotation", "The password rotation of the Berlin office is on Mondays."),
+            *("Paris rotation", "The password rotation of the Paris office is on Tuesdays."),
+        ),
+        (
+            "Parser reviews",
+            "From now on Bob reviews the parser.",
+            "Lexer reviews",
+            "From now on Alice reviews the lexer.",
+        ),
+        (
+            *("Acme contract", "The contract with Acme ends on 2027-05-01."),
+            *("Globex contract", "The contract with Globex ends on 2027-05-01."),
+        ),
+        (
+            *("Payment freeze", "The payment service is frozen until 2027-03-01."),
+            *("Search freeze", "The search service is frozen until 2027-03-01."),
+        ),
+    ],
+)
+def test_what_its_name_tells_to_be_another_thing_is_another_memory_wherever_a_sentence_names_it(
+    name: str, body: str, other: str, news: str
+) -> None:
+    before = memory(body, name=name, description=body.rstrip("."))
+    assert is_another(before, memory(news, name=other, description=news.rstrip(".")))
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "other", "news"),
+    [
+        ("Maria's allergy", "Maria is allergic to peanuts.", "Petra's allergy", "Petra is allergic to peanuts."),
+        ("Use npm", "Use npm to install packages.", "Use pnpm", "Use pnpm to install packages."),
+    ],
+)
+def test_what_may_be_of_another_thing_by_its_name_stays_under_before(
+    name: str, body: str, other: str, news: str
+) -> None:
+    before = memory(body, name=name, description=body.rstrip("."))
+    after = kept(before, memory(news, name=other, description=news.rstrip("."))).topic.body
+    assert after.strip() == f"{news}\n\n**Before:** {body}"
+
+
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_a_line_in_somebodys_own_hand_stays_a_line(gap: str) -> None:
     before = f"Deploys go out on Tuesdays.{gap}my own note, ask Ana about the rack\n\n**Why:** the ops team."

@@ -20,7 +20,7 @@ from memdir.store.topic import MemoryType, Topic
 from memdir.text.body_text import clauses, headings, lines_of_code, sentences
 from memdir.text.language import common_words, meanings_in
 from memdir.text.naming import describe_rule, title
-from memdir.text.nearness import Sentence
+from memdir.text.nearness import Sentence, are_of_two
 from memdir.text.sentences import facts_in, is_weekday
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
@@ -145,6 +145,11 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
     outdated = [unit for unit in old if unit in _Held("\n".join(past)) and unit.label != "before"]
     fates = _fates(lost, news, told, outdated, is_lead=_leads(old, new, before, after))
+    names = _names(before, after)
+    for unit in (one for one in lost if one not in outdated):
+        other = fates[unit][1]
+        if fates[unit][0] == "gone" and other and _are_named(unit, other, names):
+            fates[unit] = ("past", other)  # it may be of another thing
     is_rule = before.kind is MemoryType.FEEDBACK and old[:1] == outdated[:1]
     if old and new and _is_redecided(old[0], new[0], is_rule=is_rule):
         fates |= {unit: ("past", None) for unit in lost if unit.label == "why" and fates[unit][0] == "kept"}
@@ -186,7 +191,7 @@ def is_another(before: Topic, after: Topic) -> bool:
         return False
     said = terms_in(f"{after.description}\n{after.body}")
     main = [unit for unit in _units(before.body) if unit.label == "main" and unit.is_prose]
-    names = (terms_in(before.name) - terms_in(after.name), terms_in(after.name) - terms_in(before.name))
+    names = _names(before, after)
     pairs = ((unit, other) for unit in main for other in _rivals(unit, units))
     is_new = (_is_of_another(*pair, names) or _replaced(*pair, said) == "kept" for pair in pairs)
     return bool(main) and before.description != after.description and all(is_new)
@@ -196,8 +201,22 @@ def _is_of_another(unit: _Unit, other: _Unit, names: tuple[frozenset[str], froze
     """Whether two sentences say two things of two things, which the names tell: "Branches begin with feat/", "Tags
     begin with v"."""
     heads = [_head(unit, other.terms), _head(other, unit.terms)]
+    if _are_named(unit, other, names) and are_of_two(unit.said, other.said, is_named=True):
+        return True
     is_told = all(name & head for name, head in zip(names, heads, strict=True))
     return is_told and not unit.terms ^ other.terms <= heads[0] | heads[1]
+
+
+def _names(before: Topic, after: Topic) -> tuple[frozenset[str], frozenset[str]]:
+    """The words that each of two names has and the other lacks."""
+    mine, theirs = terms_in(before.name), terms_in(after.name)
+    return mine - theirs, theirs - mine
+
+
+def _are_named(unit: _Unit, other: _Unit, names: tuple[frozenset[str], frozenset[str]]) -> bool:
+    """Whether each of two sentences speaks of what its own name tells."""
+    pairs = zip(names, (unit, other), (other, unit), strict=True)
+    return all(name & one.terms - beside.terms for name, one, beside in pairs)
 
 
 def _head(unit: _Unit, shared: frozenset[str]) -> frozenset[str]:

@@ -112,23 +112,23 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     return not any(is_same for shared, is_same in pairs if shared == most)
 
 
-def are_of_two(one: str, other: str) -> bool:
+def are_of_two(one: str, other: str, *, is_named: bool = False) -> bool:
     """Whether two sentences say the same of two things: most words are the same, in one place each names another thing,
     and of both either the same number is told or something else. Where a value is due ("use …", "at …"), the thing is
-    the same: "use Postgres for billing"."""
+    the same: "use Postgres for billing"; unless it is known to have a name of its own."""
     mine, theirs = ([word.strip(".,:;!()") for word in text.casefold().split()] for text in (one, other))
     steps = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
     same = [word for tag, start, end, _, _ in steps if tag == "equal" for word in mine[start:end] if content_term(word)]
     pairs = [(at, mine[at:end], theirs[start:stop]) for tag, at, end, start, stop in steps if tag == "replace"]
     slots = [(at, parts) for at, *parts in pairs if all(any(map(content_term, part)) for part in parts)]
     named, *all_named = (sum(bool(content_term(x)) and not _tells(x) for x in some) for some in (same, mine, theirs))
-    if not slots or not named or 2 * named < min(all_named):
+    if not slots or not named or (2 * named < min(all_named) and not is_named):
         return False
     (at, parts), *more = slots
     if any(map(_tells, chain(*parts))) or not (more or any(map(_tells, same))):
         return False
     is_due = at_end("takes-value").search(" ".join(mine[:at]) + " ")
-    return not is_due or any(_tells(word) for _, both in more for part in both for word in part)
+    return is_named or not is_due or any(_tells(word) for _, both in more for part in both for word in part)
 
 
 def _tells(word: str) -> bool:
