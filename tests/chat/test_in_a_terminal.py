@@ -303,10 +303,10 @@ async def test_who_waits_for_a_conversation_that_was_left_a_moment_ago_need_not(
             seen.press("\x03")
             await seen.shows("Stopped.")
             assert seen.chat.host.session.id != left
+            server.script_again(script(says("Good morning, too.")))
             seen.press("Good morning.\r")
-            await seen.shows("ok")
-            for task in seen.chat.host.tasks:
-                task.stop()
+            await seen.shows("Good morning, too.")
+            await seen.until(lambda: not [task.stop() for task in seen.chat.host.tasks])
 
 
 async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_the_screen(project: Path) -> None:
