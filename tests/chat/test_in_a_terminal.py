@@ -1018,6 +1018,18 @@ def test_without_memory_nothing_of_a_conversation_stays_however_it_ends(
         assert another.ended() == 0 and not list(place.iterdir())
 
 
+def test_a_chat_without_memory_takes_no_folder_of_a_person_s_own_along(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one that another chat has made and not held yet: both look alike."""
+    own = project.parent / "temporary" / "memdir-chat-exported"
+    own.mkdir(parents=True)
+    (own / "notes.md").write_text("Mine.", encoding="utf-8")
+    monkeypatch.setenv("TMPDIR", str(own.parent))
+    subprocess.run([*chat_words(None), "--bare", "-p", "Hello."], cwd=project, check=True, capture_output=True)
+    assert [path.name for path in own.parent.rglob("*")] == ["memdir-chat-exported", "notes.md"]
+
+
 @in_tmux
 def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undone(project: Path) -> None:
     """X9, D5: which model, then what it saves, with diff, undo, recalled and tasks on keys."""

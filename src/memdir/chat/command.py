@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir import MemDir, Settings
 
 _APART = "memdir-chat-"  # how the name of a home begins that goes away
+_MARK = ".goes-away"  # the folder in it that says so
 
 
 class Chat:
@@ -116,18 +117,16 @@ def _hold(home: str) -> None:
     import shutil
     import signal
 
-    def sweep(left: str) -> None:
-        held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
-        finally:
-            os.close(held)
-
     fcntl.flock(os.open(home, os.O_RDONLY), fcntl.LOCK_EX)
-    for left in glob.glob(os.path.join(os.path.dirname(home), f"{_APART}*")):
+    os.mkdir(os.path.join(home, _MARK))  # only now: none goes that another chat still makes, or that is a person's own
+    for mark in glob.glob(os.path.join(os.path.dirname(home), f"{_APART}*", _MARK)):
         with contextlib.suppress(OSError):
-            sweep(left)
+            held = os.open(left := os.path.dirname(mark), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(held)
     for ending in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
 

@@ -371,7 +371,7 @@ class History:
         name, after = head, dict[str, str]()
         while name and name != since:
             fields, _, message = self._loose(name).decode("utf-8", "replace").partition("\n\n")
-            told = dict(line.split(" ", 1) for line in fields.split("\n"))
+            told = dict(line.partition(" ")[::2] for line in fields.split("\n"))
             after = after or self._loose_files(told["tree"])
             parent, when = told.get("parent", ""), int(told["committer"].split()[-2])
             is_of = self._loose(parent).decode("utf-8", "replace") if parent else ""
