@@ -28,7 +28,7 @@ SURFACES = {  # and the lines that each may have; a limit that must break breaks
     "attach": 2_000,
     "mcp_server": 2_000,
     "web": 2_000,
-    "hub": 3_063,
+    "hub": 3_000,
     "adapters": 2_000,
     "doctor": 2_000,
     "guard": 2_000,
@@ -108,7 +108,7 @@ def figures() -> list[Figure]:
         Figure("broad excepts per 1,000 lines", round(1000 * broad / total, 2), 0.42),
         Figure("modules in an import cycle", len(modules_in_cycles(modules)), 0, 0),
         Figure("lines of model/builtin", _lines([m for m in modules if m.is_below(*BUILTIN)]), 7_695, 3_500),
-        Figure("lines of share", _lines([m for m in modules if m.is_below("share")]), None, 2_233),
+        Figure("lines of share", _lines([m for m in modules if m.is_below("share")]), None, 2_000),
         Figure("lines of agent/bash", _lines([m for m in modules if m.is_below(*BASH)]), 2_012),
         *(
             Figure(f"lines of {name}", _lines([m for m in modules if m.is_below(name)]), WAS.get(name), limit)
