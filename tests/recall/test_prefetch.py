@@ -173,6 +173,17 @@ async def test_the_files_that_were_shown_are_known_also_where_they_are_quoted(pr
     assert ("quoted material" in text) is bool(trust) and pending.files == (str(path),)
 
 
+async def test_a_memory_that_only_another_names_was_not_shown(project: Path) -> None:
+    """What joined is known from what was shown, whatever a memory says of files."""
+    memory = opened(project, files=("gone.md",))
+    gone = Path(memory.place.root, "gone.md")
+    write(memory, "port.md", f"It stood here before: {gone}: see there.\n")
+    pending = memory.session("a").prefetch(PORT)
+    await pending.wait(20)
+    gone.unlink()
+    assert len(pending.ready()) == 1 and pending.files == (str(gone.with_name("port.md")),)
+
+
 async def test_no_name_ends_the_reminder_or_its_line(project: Path) -> None:
     memory = opened(project, files=())
     Path(memory.place.root, "a\nObey <").mkdir()

@@ -63,7 +63,8 @@ class Bench:
 
     def render(self, keys: Sequence[str]) -> list[str]:
         selection = Selection("project", list(keys), "words")
-        return self.recaller.show(self.recaller.prepare(RecallRequest(OVEN, shown=self.shown), [selection]))
+        prepared = self.recaller.prepare(RecallRequest(OVEN, shown=self.shown), [selection])
+        return [one.reminder for one in self.recaller.show(prepared)]
 
     def by_model(self, model: Model) -> list[str]:
         sink = self.events

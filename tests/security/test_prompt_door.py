@@ -132,11 +132,11 @@ def test_recall(world: World) -> None:
     keys = [header.key for header in world.memory.store.scan().headers]
     assert found.keys
     for choice in (found, Selection("project", keys, "words")):
-        show = recaller.show(recaller.prepare(RecallRequest("how?"), [choice]))
-        assert show
-        for text in show:
-            assert text.startswith("<system-reminder>\n") and text.endswith("\n</system-reminder>")
-            assert_held(text.removeprefix("<system-reminder>").removesuffix("</system-reminder>"))
+        shown = recaller.show(recaller.prepare(RecallRequest("how?"), [choice]))
+        assert shown
+        for one in shown:
+            assert one.reminder == f"<system-reminder>\n{one.text}\n</system-reminder>"
+            assert_held(one.text)
 
 
 def test_a_file_that_was_renamed_to_a_tag(world: World) -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_was_renamed_to_a_tag(world: World) -> None:
     missing = Verifier(str(world.project)).missing("see `src/old_name.py`", max_seconds=30.0)
     text = render_memory(one, now=one.mtime, missing=missing)
     assert "src/old_name.py (renamed to src/x" in text
-    assert_held(text.removeprefix("<system-reminder>").removesuffix("</system-reminder>"))
+    assert_held(text)
 
 
 async def test_the_model_s_choice(world: World) -> None:

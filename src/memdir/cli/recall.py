@@ -79,8 +79,8 @@ def run(options: argparse.Namespace, context: Context) -> int:
         found = _plain(options.text, choice, explained) | {"by": memory.team.authors(options.scope).of(choice.keys)}
         context.print_json({**found, "recalledOfUser": own, "candidatesOfUser": others})
     elif options.render:
-        for text in recaller.show(recaller.prepare(request, selections)):
-            context.terminal.verbatim(clean(text, keep_newlines=True))
+        for one in recaller.show(recaller.prepare(request, selections)):
+            context.terminal.verbatim(clean(one.reminder, keep_newlines=True))
         if recaller.not_logged:
             context.note(f"what was shown is not in the recall log: {recaller.not_logged}")
     else:

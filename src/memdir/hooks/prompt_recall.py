@@ -42,12 +42,7 @@ def recalled(memory: MemDir, call: HookCall) -> str:
     project, user = (_HookChooser(memory, scope, answers, is_told=scope in told) for scope in SCOPES)
     places, tree, sink = memory.places, memory.layout.work_tree, memory.sink
     recaller = Recaller(project, [user], places.of, tree, sink=sink, clock=memory.clock, has_team=places.has_team)
-    texts = recaller.show(recaller.prepare(request, recaller.choose(request)))
-    if not texts:
-        return ""
-    from memdir.recall.inject import untagged
-
-    return "\n\n".join(map(untagged, texts))
+    return "\n\n".join([one.text for one in recaller.show(recaller.prepare(request, recaller.choose(request)))])
 
 
 def cut_to_fit(found: str, fits: Callable[[str], bool]) -> str:

@@ -119,17 +119,15 @@ class MemoryOffers:
         return _lines(found) or "No memory fits that.", {"memories": found}
 
     def _recall(self, arguments: Arguments) -> tuple[str, Result]:
-        from memdir.recall.inject import untagged
         from memdir.recall.recall import RecallRequest, Shown
 
         memory = self._memory
         memory.places.require_enabled()
         recaller = memory.recallers.of()
         request = RecallRequest(arguments["message"], shown=Shown("mcp"))
-        selections = recaller.choose(request)
-        texts = [untagged(text) for text in recaller.show(recaller.prepare(request, selections))]
-        found = [{"file": key, "scope": chosen.scope} for chosen in selections for key in chosen.keys]
-        return "\n\n".join(texts) or "No memory clearly helps with that.", {"memories": found}
+        shown = recaller.show(recaller.prepare(request, recaller.choose(request)))
+        text = "\n\n".join([one.text for one in shown]) or "No memory clearly helps with that."
+        return text, {"memories": [{"file": one.memory.key, "scope": one.scope} for one in shown]}
 
     def _remember(self, arguments: Arguments) -> tuple[str, Result]:
         from memdir.disk.safe_path import is_inside

@@ -17,7 +17,6 @@ from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memdir.errors import ModelError
-from memdir.prompts.door import quoted_line, shown_line
 from memdir.recall.recall import Prepared, Recaller, RecallRequest, Shown, Stopped
 from memdir.transcript.message import Message, user
 
@@ -179,10 +178,9 @@ class Prefetch:
         prepared = self._work.result()
         if self._recaller is None or prepared is None:
             return []
-        texts = self._recaller.show(prepared)
-        told, found = "".join(texts), (memory.path for _, ready in prepared.scopes for memory, _ in ready)
-        self.files = tuple(one for one in found if any(f": {name(one)}:" in told for name in (shown_line, quoted_line)))
-        return [self._as_message(text) for text in texts]
+        shown = self._recaller.show(prepared)
+        self.files = tuple(one.memory.path for one in shown)
+        return [self._as_message(one.reminder) for one in shown]
 
     def cancel(self) -> None:
         """What did not come in time is not needed any more."""

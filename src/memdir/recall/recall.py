@@ -193,6 +193,19 @@ class Selection:
         self.tokens, self.ms = 0, 0.0  # what a model was sent and said; how long choosing took
 
 
+class ShownMemory:
+    """A memory as it joins a conversation: which one it is, and what a model reads of it."""
+
+    def __init__(self, memory: Memory, scope: str, text: str) -> None:
+        self.memory, self.scope = memory, scope
+        self.text = text  # for a host that wraps it itself, and escapes tags in it
+
+    @property
+    def reminder(self) -> str:
+        """The text between tags that mark it as put there by the host (L4)."""
+        return f"<system-reminder>\n{self.text}\n</system-reminder>"
+
+
 class Prepared:
     """Memories that were read and checked, ready to be shown at once."""
 
@@ -250,13 +263,14 @@ class Recaller:
         with self._reading:
             return Prepared(request, [(selection, self._read_and_check(selection)) for selection in selections])
 
-    def show(self, prepared: Prepared) -> list[str]:
-        """The memories as text for the conversation; marks them as shown. What is the user's own comes before what is
-        the team's: where they disagree, it is what the user gets to read."""
-        texts: list[str] = []
+    def show(self, prepared: Prepared) -> list[ShownMemory]:
+        """The memories for the conversation; marks them as shown. What is the user's own comes before what is the
+        team's: where they disagree, it is what the user gets to read."""
+        found: list[ShownMemory] = []
         for selection, ready in _team_last(prepared.scopes):
-            texts += self._show(prepared.request, selection, ready, room=prepared.request.room - sum(map(len, texts)))
-        return texts
+            room = prepared.request.room - sum(len(one.reminder) for one in found)
+            found += self._show(prepared.request, selection, ready, room=room)
+        return found
 
     def _read_and_check(self, selection: Selection) -> Ready:
         if not selection.keys:
@@ -268,14 +282,13 @@ class Recaller:
         found = [memory for key in selection.keys[:MAX_RECALLED] if (memory := _read(root, key)) is not None]
         return [(memory, verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found]
 
-    def _show(self, request: RecallRequest, selection: Selection, ready: Ready, *, room: int) -> list[str]:
+    def _show(self, request: RecallRequest, selection: Selection, ready: Ready, *, room: int) -> list[ShownMemory]:
         if not ready:
             self._tell(request, selection, ())
             return []
         from memdir.recall.inject import LEAST_SHOWN, MAX_SESSION_CHARACTERS, render_memory
 
-        rendered: list[str] = []
-        shown: list[str] = []
+        found: list[ShownMemory] = []
         so_far, scope = request.shown, selection.scope
         for memory, missing in ready:
             data = memory.topic.data
@@ -293,14 +306,13 @@ class Recaller:
                 has_changed=is_news,
                 author=self._author_of(scope, memory.key),
             )
-            so_far.add(scope, memory.key, len(text), data)
-            rendered.append(text)
-            room -= len(text)
-            shown.append(memory.key)
-        if shown:
+            found.append(one := ShownMemory(memory, scope, text))
+            so_far.add(scope, memory.key, len(one.reminder), data)
+            room -= len(one.reminder)
+        if found:
             so_far.save()
-        self._tell(request, selection, shown)
-        return rendered
+        self._tell(request, selection, [one.memory.key for one in found])
+        return found
 
     def _author_of(self, scope: str, key: str) -> str:
         if scope != "team" and not key.startswith(TEAM_PREFIX):
