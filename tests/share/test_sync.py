@@ -535,14 +535,19 @@ def test_a_secret_never_leaves_in_whatever_dress(team: Team, part: str, place: T
 
 
 @pytest.mark.parametrize("kind", ["folder"])
-def test_a_sync_tells_how_far_it_is(team: Team) -> None:
-    ann, bob = team("ann", "bob")
-    shared(ann, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(3)})
+def test_a_sync_tells_how_far_it_is_while_it_looks_through_sends_and_writes(team: Team) -> None:
     seen: list[tuple[int, int]] = []
-    syncing = bob.syncing()
-    syncing.on_progress = lambda done, total: seen.append((done, total))
-    syncing.run()
-    assert [one for one in seen if one[1] == 3][:3] == [(0, 3), (1, 3), (2, 3)]
+    ann, bob = team("ann", "bob")
+    for number in range(3):
+        ann.put(f"m{number}.md", memory_text(f"m{number}", BODY))
+    for one, written in ((ann, 0), (bob, 4)):  # with the index, which is written last
+        syncing = one.syncing()
+        syncing.on_progress = lambda done, total: seen.append((done, total))
+        seen.clear()
+        syncing.run()
+        looked, rest = seen[1:4], seen[4:]
+        assert seen[0] == (0, 0), "a person sees at once that it goes on"
+        assert looked == [(0, 3), (1, 3), (2, 3)] and rest == [(done, written or 3) for done in range(written or 3)]
 
 
 @pytest.mark.parametrize("kind", ["folder", "git"])  # a hub takes none

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pty
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,24 @@ def test_two_people_share_what_they_know(memdir: Memdir, where: str, tmp_path: P
     assert "by Ann" in at(bob, memdir, "log", "--scope", "team").out
     assert 'from the team, by "Ann".' in at(bob, memdir, "recall", "when do deploys go out?", "--render").out
     assert at(bob, memdir, "sync").out.strip() == "Nothing was sent: nothing has changed here."
+
+
+@pytest.mark.parametrize("where", [FolderPlace], indirect=True)
+def test_who_joins_sees_how_far_the_first_sync_is(
+    memdir: Memdir, memdir_command: str, where: str, tmp_path: Path, project: Path
+) -> None:
+    at(tmp_path / "ann", memdir, "join", where)
+    at(tmp_path / "ann", memdir, "remember", "Deploys go out on Tuesdays", "--name", "deploys", "--scope", "team")
+    at(tmp_path / "ann", memdir, "sync")
+    controller, terminal = pty.openpty()
+    try:
+        words = [memdir_command, "join", where, "--home", str(tmp_path / "bob")]
+        subprocess.run(words, cwd=project, stdout=subprocess.DEVNULL, stderr=terminal, check=True, timeout=60)
+        told = os.read(controller, 1 << 16)
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert b"syncing with the team \xe2\x80\xa6" in told and b"syncing with the team: 0 of 2" in told
 
 
 def test_a_conflict_is_shown_and_settled(memdir: Memdir, where: str, tmp_path: Path, project: Path) -> None:

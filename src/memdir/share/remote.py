@@ -7,7 +7,7 @@ keeps a mark where a text was deleted. tests/share/test_remotes.py is what each 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol
@@ -130,6 +130,7 @@ class Remote(Protocol):
     """Where a team's memories are kept. RemoteError when it cannot be used now."""
 
     caps: TeamCaps = TeamCaps()  # what is more is not read
+    on_progress: Callable[[int, int], None] | None = None  # told how many of a push's memories are through, of how many
 
     def pull(self, known: Manifest) -> Delta:
         """What differs there from what is known here."""

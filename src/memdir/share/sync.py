@@ -85,7 +85,8 @@ class Sync:
 
     def run(self, *, is_dry: bool = False, pushes_only: bool = False) -> SyncReport:
         """Pull and push until both sides agree, or only give what waits. LockBusy while another sync runs."""
-        report = SyncReport(self.name)
+        report, self.remote.on_progress = SyncReport(self.name), self.on_progress
+        events.tell(self.on_progress, 0, 0)  # of how many is not known yet
         with locked(self.store.place.team_lock, wait_seconds=WAIT_SECONDS):
             known = KnownTeam.load(self.store.place, self.name)
             try:
@@ -221,7 +222,8 @@ class Sync:
         """The versions that may be taken in; of the others it is noted that they are not here."""
         wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
         room = Room(self.caps, {key: len(text) for key, text in local.texts.items()})
-        for key in sorted(delta.versions.keys() - wanted.keys()):
+        for done, key in enumerate(new := sorted(delta.versions.keys() - wanted.keys())):
+            events.tell(self.on_progress, done, len(new))
             version, data = delta.versions[key], delta.texts.get(key, b"")
             unread = delta.refused.get(key)
             fault = self._no_place(key, unread) if unread else self._fault_of(key, data, room)
@@ -265,8 +267,8 @@ class Sync:
         origin, told = Origin(PULLED, trust="team"), ", ".join(sorted(versions)[:3])
         whose = {BY: author or "unknown", OF: self.name}
         with self.store.changing(origin, f"from the team: {told}", **whose) as change:
-            for number, key in enumerate(sorted(versions, key=lambda one: not versions[one].is_gone)):
-                events.tell(self.on_progress, number, len(versions))
+            change.on_progress = self.on_progress
+            for key in sorted(versions, key=lambda one: not versions[one].is_gone):
                 with _faults_to(report, key):
                     stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
                     base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
@@ -417,9 +419,9 @@ class Sync:
         room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
         changes: dict[str, bytes | None] = {}
         stays = [*local.left_out]  # what does not travel
-        for key, text in local.texts.items():
-            if digest_of(text) == known.digest(key):
-                continue
+        changed = {key: text for key, text in local.texts.items() if digest_of(text) != known.digest(key)}
+        for done, (key, text) in enumerate(changed.items()):
+            events.tell(self.on_progress, done, len(changed))
             fault = None if key in unseen else self._fault_of(key, text, room)
             if fault is not None:
                 self._leave_out(key, fault, report, way="push")

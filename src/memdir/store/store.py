@@ -50,6 +50,7 @@ class ChangeSet:
         self._files: dict[str, tuple[bytes | None, int | None]] = {}
         self._seen: dict[str, tuple[bytes | None, int | None]] = {}  # what the change is based on
         self._index_edits: dict[str, list[tuple[Any, Any]]] = {}  # what is done to an index, and with what
+        self.on_progress: Callable[[int, int], None] | None = None  # told how many files are in place, of how many
         self.is_note = False  # whether the history is to have it even where no file changes
 
     def read(self, key: str) -> bytes | None:
@@ -268,7 +269,7 @@ class MemoryStore:
             if operations or change.is_note:
                 trailers = {MOMENT: tell_moment(self._writer.clock())} | trailers
                 journal = Journal(origin.message(subject, **trailers), operations)
-                self._writer.carry_out(journal)
+                self._writer.carry_out(journal, change.on_progress)
             if operations:
                 written = sum(operation.after is not None for operation in operations)
                 counts = {"written": written, "deleted": len(operations) - written}

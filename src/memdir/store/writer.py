@@ -17,7 +17,7 @@ from memdir.disk.plain_file import NotPlain, TooLarge, read_plain
 from memdir.disk.replace_file import Merge, replace_file
 from memdir.disk.safe_path import folder_of, is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, MemdirError, PathEscape
-from memdir.events import Event, HeldSink, history_failed, history_repaired
+from memdir.events import Event, HeldSink, history_failed, history_repaired, tell
 from memdir.layout import Place
 from memdir.store.history import MOMENT, OUTSIDE, History, Origin, tell_moment
 from memdir.store.index import merge_index
@@ -59,14 +59,15 @@ class Writer:
         with self.sink.held(), held as descriptor, self.history.git.held_by(descriptor):
             yield
 
-    def carry_out(self, journal: Journal) -> None:
+    def carry_out(self, journal: Journal, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Make a change set happen, as a whole or, with an error, not at all."""
         if os.path.lexists(self.place.journal):
             put_off(self.place.journal, self.place.waiting)  # complete, but the history did not take it
         write_journal(self.place.journal, journal)
         overtaken: dict[str, bytes | None] = {}
         try:
-            for operation in journal.operations:
+            for done, operation in enumerate(journal.operations):
+                tell(on_progress, done, len(journal.operations))
                 operation.after = self.put(operation, overtaken)
             self.flush_names()
         except BaseException:

@@ -44,6 +44,7 @@ from memdir.team.joining import (
 )
 from memdir.text.words import counted
 
+SYNCING = "syncing with the team"
 QUIET_SECONDS = 2.0  # after the last of several commands
 MAX_QUIET_SECONDS = 60.0  # commands without an end hold nothing back for longer
 AGAIN_SECONDS = 5.0  # until a remote that could not be reached is tried again
@@ -147,7 +148,8 @@ class Join:
         if not memory.places.syncs:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
         aside, kept = change_teams(memory, before, joined.address, is_along=is_along)
-        report = memory.team.sync()
+        with context.progress(SYNCING) as on_progress:
+            report = memory.team.sync(on_progress=on_progress)
         if options.json:
             told = {"remote": str(joined.address), "team": joined.team or None, "member": memory.team.member}
             told |= {"setAside": kept, "setAsideIn": aside if kept else None}
@@ -275,7 +277,7 @@ class SyncCommand:
             return 0
         if options.status:
             return _status(options, context, memory)
-        with context.progress("taking in the team's memories") as on_progress:
+        with context.progress(SYNCING) as on_progress:
             report = memory.team.sync(is_dry=options.dry_run, on_progress=on_progress)
         status = RemoteError.exit_code if report.problem else 0
         if options.json:

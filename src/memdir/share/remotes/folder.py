@@ -25,6 +25,7 @@ from memdir.disk.plain_file import read_if_plain, reason_of
 from memdir.disk.plain_json import decode, encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, PathEscape, RemoteError
+from memdir.events import tell
 from memdir.share.judge import GivenJson
 from memdir.share.merge import beside, settle
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, digest_of, is_digest
@@ -305,7 +306,8 @@ class FolderRemote(Remote):
         name, data = self._list_of(writes)
         if len(data) > MAX_LIST_BYTES:
             raise RemoteError(f"this machine's list in {self.folder} would be larger than anybody reads", kind="broken")
-        for text in texts.values():
+        for done, text in enumerate(texts.values()):
+            tell(self.on_progress, done, len(texts))
             if self._text(digest_of(text)) is None:
                 self._put(TEXTS, digest_of(text), text)
         self._put(MEMBERS, name, data)

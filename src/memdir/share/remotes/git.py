@@ -18,6 +18,7 @@ from memdir.disk.git import Git, is_object_id, object_id, read_batch, write_obje
 from memdir.disk.git_network import GitNetwork
 from memdir.disk.safe_path import is_index, is_key
 from memdir.errors import HistoryError, RemoteError
+from memdir.events import tell
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, digest_of
 
 BRANCH = "main"
@@ -220,7 +221,8 @@ class GitRemote(Remote):
     def _commit(self, versions: Mapping[str, Version], texts: Mapping[str, bytes], parent: str) -> str:
         """A commit with these versions on top of another; what else stands in its tree stays."""
         lines = []
-        for key, version in versions.items():
+        for done, (key, version) in enumerate(versions.items(), 1):
+            tell(self.on_progress, done, len(versions))
             blob = _NONE if version.is_gone else write_object(self._git.objects, "blob", texts[key])
             lines.append(f"{'0' if version.is_gone else '100644'} {blob}\t{key}\0")
         index = os.path.join(self._git.folder, f"index.{os.getpid()}")

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
+from memdir.events import tell
 from memdir.share.judge import GivenJson
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, is_digest
 from memdir.store.shared import told_member
@@ -155,6 +156,7 @@ class HubRemote(Remote):
         since, restored = _numbers(expected.revision)
         self._until = time.monotonic() + EXCHANGE_SECONDS
         for keys in _batches(delta, expected):
+            tell(self.on_progress, len(accepted) + len(refused), len(delta.versions))
             changes = [_change(key, delta, expected) for key in keys]
             answer = self._json("POST", f"{self._path}/batch", {"changes": changes})
             for one in answer.parts("results"):
