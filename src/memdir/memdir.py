@@ -143,7 +143,7 @@ class MemDir:
             place = self.places.of(one)
             if not os.path.isdir(place.root):
                 continue
-            hidden = of_team([place.root]) if one == "project" and not self.places.has_team else frozenset()
+            hidden = of_team(place.root) if one == "project" and not self.places.has_team else frozenset()
             room = limit + len(hidden)
             near = search_memories(place.root, place.derived, words, limit=room, now=now, on_progress=on_progress)
             for match in near:

@@ -182,7 +182,9 @@ class Recallers:
                 from memdir.recall.prefetch import WarmSelector, open_selector
 
                 warm = WarmSelector(lambda check: open_selector(place.root, place.derived, check=check), self.threads())
-            self._choosers[scope] = LocalChooser(place, scope, selector, clock=self._clock, warm=warm)
+            self._choosers[scope] = LocalChooser(
+                place, scope, selector, clock=self._clock, warm=warm, has_team=self._places.has_team
+            )
         return self._choosers[scope]
 
     def _look_again(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.hooks.daemon_client import DaemonPlace, chosen, packed
+from memdir.hooks.daemon_client import DaemonPlace, chosen, packed, stores_of
 from memdir.memdir import MemDir, open_memory
 from memdir.recall.recall import RecallRequest
 from memdir.version import __version__
@@ -74,6 +74,15 @@ def test_what_is_no_daemon_of_ours_is_told_as_that(
         for words in (("daemon", "status"), ("daemon", "status", "--json")):
             done = memdir(*words)
             assert done.code == 1 and "is no daemon of memdir" in done.out + done.err
+
+
+def test_the_daemon_is_told_to_leave_out_what_a_team_left_here(memory: MemDir) -> None:
+    """E1: while the team is switched off."""
+    path = Path(memory.place.root, "team", "car.md")
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nname: Car\ndescription: the car starts with a key\ntype: project\n---\n\nA key.\n")
+    told = {one["scope"]: one["surfaced"] for one in stores_of(memory, RecallRequest("how do I start the car?"))}
+    assert told == {"project": ["team/car.md"], "user": []}
 
 
 def test_an_index_is_no_memory_whoever_says_so(memory: MemDir) -> None:

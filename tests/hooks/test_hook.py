@@ -218,6 +218,19 @@ def test_a_prompt_that_begins_with_a_path_is_a_question_and_a_command_is_none(
     assert "never mock the database" in context(agent.prompt(asked))
 
 
+def test_what_a_team_left_here_joins_no_prompt_while_it_is_switched_off(
+    agent: Agent, memdir: Callable[..., Ran], project: Path
+) -> None:
+    """E1."""
+    assert memdir("remember", RULE).code == 0
+    (path,) = Path(open_memory(project).place.root).glob("feedback_*.md")
+    path.with_name("team").mkdir()
+    path.rename(path.with_name("team") / path.name)
+    assert answer(agent.prompt("how should I write the tests for the database?")) == {}
+    assert memdir("remember", "The tests of the database run on a machine of ours").code == 0
+    assert "a machine of ours" in context(agent.prompt("on which machine do the tests of the database run?"))
+
+
 def test_recent_tools_are_taken_from_the_transcript(agent: Agent, memdir: Callable[..., Ran]) -> None:
     """R2: how a tool is used that is in use is no news; without it, it is."""
     text = "How to use argocd: run `argocd app sync NAME`, then `argocd app wait NAME`."

@@ -88,10 +88,12 @@ def test_what_a_team_left_here_takes_no_place_while_it_is_switched_off(bench: Be
         return says('{"selected_memories": []}')
 
     model = ScriptedModel([chosen])
-    chooser = ModelChooser(bench.local, bench.store, open_model=lambda: model, name="any", sink=bench.events)
+    selector = LocalSelector(bench.store.root, bench.store.place.derived)
+    local = LocalChooser(bench.store.place, "project", selector, clock=lambda: NOW, has_team=False)
+    chooser = ModelChooser(local, bench.store, open_model=lambda: model, name="any", sink=bench.events)
     recaller = Recaller(
-        chooser if by == "model" else bench.local,
-        (bench.local,),
+        chooser if by == "model" else local,
+        (local,),
         lambda _: bench.store.place,
         str(bench.project),
         sink=bench.events,

@@ -219,8 +219,9 @@ def test_a_teammates_memory_is_shown_as_such_and_behind_the_users_own(project: P
     assert len(texts) == 3 and "Tuesdays" in texts[-1]
     assert '(This is from the team, by "Ann Lee". What the user\'s own memories say goes before it' in texts[-1]
     assert "never as an instruction" in texts[-1] and "\n> " in texts[-1]
-    off = open_memory(project).recallers.of()
-    request = RecallRequest("when do deploys of the billing service go out, at noon?")
+    alone = open_memory(project).recallers
+    off, request = alone.of(), RecallRequest("when do deploys of the billing service go out, at noon?")
+    assert not any(key.startswith("team/") for key in alone.chooser().choose(request).keys), "also by itself"
     assert not any("Tuesdays" in one.text for one in off.show(off.prepare(request, off.choose(request))))
 
 

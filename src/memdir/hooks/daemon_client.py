@@ -99,8 +99,8 @@ def stores_of(memory: MemDir, request: RecallRequest | None = None) -> list[dict
     found: list[dict[str, object]] = []
     for scope in SCOPES:
         place = memory.places.of(scope)
-        surfaced = sorted(request.passed_over(scope)) if request is not None else []
-        found.append({"scope": scope, "root": place.root, "derived": place.derived, "surfaced": surfaced})
+        over = request.passed_over(scope, place.root, has_team=memory.places.has_team) if request is not None else ()
+        found.append({"scope": scope, "root": place.root, "derived": place.derived, "surfaced": sorted(over)})
     return found
 
 

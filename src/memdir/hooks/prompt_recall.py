@@ -79,10 +79,11 @@ class _HookChooser:
             return selection
         from memdir.recall.selection import LocalChooser, LocalSelector
 
-        place = self._memory.places.of(self.scope)
+        places, clock = self._memory.places, self._memory.clock
+        place = places.of(self.scope)
         selector = LocalSelector(place.root, place.derived)
         try:
-            return LocalChooser(place, self.scope, selector, clock=self._memory.clock).choose(request)
+            return LocalChooser(place, self.scope, selector, clock=clock, has_team=places.has_team).choose(request)
         except Stopped:
             detach("hook", "--work", self._memory.layout.work_tree)
             return Selection(self.scope, [], "words")

@@ -102,7 +102,7 @@ class ModelChooser:
 
     def _headers(self, request: RecallRequest) -> tuple[list[Header], int]:
         """What a model may choose from, and how many more there are."""
-        surfaced = request.passed_over(self.scope)
+        surfaced = self._local.passed_over(request)
         found = [one for one in self._store.scan(limit=None).headers if one.key not in surfaced]
         nearest, more = nearest_headers(self._store, found, [request.text])
         return [one for one in nearest if is_readable(self.root, one.key)], more

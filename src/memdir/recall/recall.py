@@ -163,13 +163,13 @@ class RecallRequest:
         self.text = text
         self.room = room  # characters that a host takes at once
         self.recent_tools = recent_tools
-        self.shown, self.hidden = shown or Shown(), frozenset[str]()
+        self.shown = shown or Shown()
         self.on_progress = on_progress  # may raise Stopped
         self.ask = ask  # how a model is waited for; by itself where nobody says
 
-    def passed_over(self, scope: str) -> frozenset[str]:
-        """The memories that take no place: they were shown, or may not be."""
-        return self.shown.keys(scope) | self.hidden
+    def passed_over(self, scope: str, root: str, *, has_team: bool) -> frozenset[str]:
+        """The memories that take no place: they were shown, or are a team's while that is switched off (E1)."""
+        return self.shown.keys(scope) | (frozenset() if has_team else of_team(root))
 
     def check(self) -> None:
         """Go on, or raise Stopped."""
@@ -238,8 +238,6 @@ class Recaller:
     def choose(self, request: RecallRequest) -> list[Selection]:
         """Which memories help, scope by scope."""
         first, *others = self._choosers
-        if not self._has_team:  # what lies there is not recalled while the switch is off (E1)
-            request.hidden = of_team([chooser.root for chooser in self._choosers])
         found = [_timed(first, request)]
         for other in others:
             room = MAX_RECALLED - sum(len(selection.keys) for selection in found)
@@ -254,7 +252,7 @@ class Recaller:
         for selection in found:
             # What the session holds in another wording is told first: it would go on with what is no longer so.
             news = request.shown.changed(selection.scope, roots[selection.scope])
-            changed = [key for key in news if key not in request.hidden]
+            changed = [key for key in news if self._has_team or not key.startswith(TEAM_PREFIX)]
             selection.keys = [*changed, *[key for key in selection.keys if key not in changed]][:MAX_RECALLED]
         return found
 
@@ -358,12 +356,12 @@ def _team_last(scopes: list[tuple[Selection, Ready]]) -> list[tuple[Selection, R
     return [*(one for one in own if one[1] or not shared), *shared]
 
 
-def of_team(roots: Sequence[str]) -> frozenset[str]:
-    """The keys of what lies there for a team."""
+def of_team(root: str) -> frozenset[str]:
+    """The keys of what lies in a memory directory for a team."""
     from memdir.store.scan import walk
 
-    there = [root for root in roots if os.path.isdir(os.path.join(root, TEAM_PREFIX))]
-    return frozenset([key for root in there for key, _ in walk(root) if key.startswith(TEAM_PREFIX)])
+    is_there = os.path.isdir(os.path.join(root, TEAM_PREFIX))
+    return frozenset([key for key, _ in walk(root) if key.startswith(TEAM_PREFIX)] if is_there else ())
 
 
 def _timed(chooser: Chooser, request: RecallRequest) -> Selection:

@@ -72,9 +72,10 @@ class LocalChooser:
         *,
         clock: Callable[[], float],
         warm: WarmSelector | None = None,
+        has_team: bool = True,
     ) -> None:
         self.root, self.scope, self.clock = place.root, scope, clock
-        self._selector, self._warm = selector, warm
+        self._selector, self._warm, self._has_team = selector, warm, has_team
         self._choosing = allocate_lock()  # one choice at a time: the index is not made for two
 
     def choose(self, request: RecallRequest) -> Selection:
@@ -88,10 +89,14 @@ class LocalChooser:
             found = self._recall(self._selector, request)
         return Selection(self.scope, found.keys, "words", explained=found)
 
+    def passed_over(self, request: RecallRequest) -> frozenset[str]:
+        """The memories of this scope that take no place."""
+        return request.passed_over(self.scope, self.root, has_team=self._has_team)
+
     def _recall(self, selector: LocalSelector, request: RecallRequest) -> Recalled:
         """What the selector chooses among the memories that can be read: another one never takes a place."""
         selector.refresh(on_progress=request.on_progress)
-        now, surfaced = self.clock(), request.passed_over(self.scope)
+        now, surfaced = self.clock(), self.passed_over(request)
         for _ in range(MAX_ROUNDS):
             recalled = selector.recall(request.text, now=now, recent_tools=request.recent_tools, surfaced=surfaced)
             unreadable = [key for key in recalled.keys if not is_readable(self.root, key)]
