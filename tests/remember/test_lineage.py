@@ -656,10 +656,10 @@ async def test_the_hosts_loop_goes_on_while_a_long_conversation_is_judged(bench:
     lines = "".join(f"{'-'.join(words[int(c)] for c in str(n))} is written to disk now.\n" for n in range(3000))
     turn = talk.uses_tool(rules, "Bash", {"command": "x"}, lines)
     talk.extraction.turn_ended(turn)
-    drained, ticks = asyncio.ensure_future(talk.extraction.drain()), [time.perf_counter()]
+    drained, ticks = asyncio.ensure_future(talk.extraction.drain()), [time.process_time()]
     while not drained.done():
         await asyncio.sleep(0.001)
-        ticks.append(time.perf_counter())
+        ticks.append(time.process_time())  # what other processes do is nobody's standstill
     longest = max(later - earlier for earlier, later in pairwise(ticks))
     assert longest < (ticks[-1] - ticks[0]) / 2, "the loop stood still for most of the time"
     assert [header.key for header in bench.store.scan().headers] == ["feedback_tabs.md"]
