@@ -290,6 +290,31 @@ def test_what_was_renamed_and_does_not_travel_stays_with_the_others_under_its_ol
         assert "old.md" not in files and BODY in "".join(files.values()), "and goes when it does"
 
 
+@pytest.mark.parametrize("kind", ["folder", "git"])
+@pytest.mark.parametrize("was", ["First line.", "We deploy on Monday, and Ann says when."])
+def test_what_was_edited_as_well_as_renamed_and_does_not_travel_stays_too(team: Team, was: str) -> None:
+    """In one step, between two syncs: to the others a deletion, and nothing in its place."""
+    ann, bob = team("ann", "bob")
+    shared(
+        ann, bob, old=memory_text("old", was), **{name: memory_text(name, "x") for name in ("one", "two", "s1", "s2")}
+    )
+    ann.put("aux.md", ann.read("old.md").replace("First", "Another").replace("Monday", "Friday"))
+    (ann.root / "old.md").unlink()
+    ann.put("con.md", memory_text("con", "Something else, which is new here and has another name."))
+    report = ann.sync()
+    assert report.left_out.keys() == {"aux.md", "con.md"} and report.sent_deletions == []
+    assert was in in_step(bob)["old.md"]
+    forget(ann, "one.md")
+    (ann.root / "two.md").unlink()
+    assert ann.sync().sent_deletions == ["one.md", "two.md"], "what is not there under another name is deleted"
+    (ann.root / "aux.md").rename(ann.root / "new.md")
+    (ann.root / "con.md").unlink()
+    files = in_step(ann, bob)
+    assert list(files) == ["new.md", "s1.md", "s2.md"] and was not in files["new.md"], (
+        "and the old one goes when the new one does"
+    )
+
+
 def test_a_rename_in_a_team_that_is_full_is_one(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, old=memory_text("old", BODY), one=memory_text("one", "x"))

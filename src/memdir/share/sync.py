@@ -429,18 +429,23 @@ class Sync:
                 stays.append(key)
             else:
                 changes[key] = text
-        return changes | dict.fromkeys(key for key in gone if not self._is_under_another(known, key, stays, local))
+        return changes | dict.fromkeys(self._deleted(known, gone, stays, local))
 
-    def _is_under_another(self, known: KnownTeam, key: str, stays: Sequence[str], local: LocalTexts) -> bool:
-        """Whether what is gone lies here under a name, or as a second text, that does not travel: a rename that is not
-        done deletes nothing."""
-        was = known.text(key) or b"\0"
-        for other in stays:
+    def _deleted(self, known: KnownTeam, gone: Sequence[str], stays: Sequence[str], local: LocalTexts) -> Iterator[str]:
+        """What is gone and lies here under no name, and as no second text, that does not travel: a rename that is not
+        done deletes nothing, and neither does one of a memory that was edited as well."""
+        texts: dict[str, bytes] = {}
+        for other in stays if gone else ():
             with suppress(OSError, BadMemoryFile, PathEscape, DiskError):
-                data = local.texts.get(other) or self.store.read_bytes(other) or b""
-                if data in (was, Topic(was).with_field(CONFLICT_FIELD, conflict_of(other, data)).data):
-                    return True
-        return False
+                texts[other] = local.texts.get(other) or self.store.read_bytes(other) or b""
+        new = [_words(Topic(data)) for other, data in texts.items() if other not in known.seen]
+        sources = self._deleted_by(gone) if new else {}
+        for key in gone:
+            was, is_meant = Topic(known.text(key) or b"\0"), sources.get(key, OUTSIDE) not in _NOT_MEANT
+            same = (was.with_field(CONFLICT_FIELD, conflict_of(other, data)).data for other, data in texts.items())
+            is_same = any(data in (was.data, one) for data, one in zip(texts.values(), same, strict=True))
+            if not is_same and (is_meant or not _is_like(_words(was), new)):
+                yield key
 
     def _held(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> list[str]:
         """What was changed or deleted here while the team has a version of it that is refused here: neither is written
@@ -518,6 +523,15 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
     more = {key: one for key, one in waiting.items() if key not in delta.versions and key not in delta.missing}
     texts = {key: known.kept(version.digest) or b"" for key, version in more.items() if not version.is_gone}
     return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
+
+
+def _words(topic: Topic) -> set[str]:
+    return {*topic.name.split(), *topic.description.split(), *topic.body.split()}
+
+
+def _is_like(words: set[str], others: Sequence[set[str]]) -> bool:
+    """Whether one of these texts has most of its words."""
+    return any(2 * len(words & other) > len(words) for other in others)
 
 
 def _other_name(key: str, digest: str) -> str:
