@@ -179,6 +179,19 @@ def test_a_sentence_is_saved_only_where_one_that_was_saved_tells_it(said: str, s
     assert not has_more_than([user(f"Please remember: {line}") for line in saved.splitlines()], f"# Rules\n\n{saved}")
 
 
+@pytest.mark.parametrize("answer", ["Yes.", "Ok.", "Do it.", "Both, please."])
+async def test_a_yes_beside_what_the_main_agent_saved_is_learned(bench: Bench, answer: str) -> None:
+    """X3: it says what it agrees to, which was put to the user in the turn before."""
+    talk = bench.talk(model := ScriptedModel([says("-"), says("-")]))
+    talk.extraction.turn_ended(
+        talk.says("What else?", "Shall I always run the linter before a commit, or before a push?")
+    )
+    await talk.extraction.drain()
+    talk.extraction.turn_ended(saves(bench, talk, f"{answer} Remember: indent with tabs, never with spaces."))
+    await talk.extraction.drain()
+    assert "saved these itself" in model.requests[1].messages[-1].text
+
+
 @pytest.mark.parametrize("line", ["<!-- delete: the user took it back -->", "`<!-- Deleted: no longer so -->`\n"])
 async def test_the_main_agent_deletes_by_writing_the_line_that_does(bench: Bench, line: str) -> None:
     """What the prompt tells a host that has no tool to remove a file."""

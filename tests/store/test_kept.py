@@ -85,6 +85,9 @@ def test_a_half_of_a_sentence_that_nothing_replaces_stays_and_the_old_value_goes
         ("Maria owns billing, call 555-1234.", "Tom owns billing.", ["Tom", "**Before:** Maria", "555-1234"], []),
         ("The api runs on port 8080, with 4 workers.", "The api runs on port 9090 since 2026-05-01.", ["4 work"], []),
         ("The api runs on port 8080, behind nginx.", "The api runs on port 9090.", ["behind nginx"], []),
+        ("Node 18 with pnpm 8.", "Node 18 on the CI, and 20 here.", ["**Before:** Node 18 with pnpm 8."], []),
+        ("The api has port 80 with 4 workers.", "The api has port 80 here, and 81 there.", ["4 workers"], []),
+        ("Node 18 with pnpm 8.", "Node 20 with pnpm 9.", ["Node 20"], ["18", "8."]),
         ("Deploys go out on Tuesday, after the standup.", "Deploys go out on Friday.", ["after the standup"], []),
         ("The api runs on port 8080, Olga runs it.", "The api runs on port 9090, Berlin hosts it.", ["Olga"], []),
         ("The api runs on port 8080, Olga tends it.", "The api runs on port 9090, Tom tends it.", ["Tom"], ["Olga"]),
@@ -334,6 +337,36 @@ def test_what_may_be_of_another_thing_by_its_name_stays_under_before(
     before = memory(body, name=name, description=body.rstrip("."))
     after = kept(before, memory(news, name=other, description=news.rstrip("."))).topic.body
     assert after.strip() == f"{news}\n\n**Before:** {body}"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "news"),
+    [
+        ("Naming", "Branch names begin with feat/.", "Release tags begin with v."),
+        ("Database rules", "Never mock the database in tests.", "Always take a backup before a migration."),
+        ("Reviews", "Maria reviews the parser.", "Tom reviews the lexer."),
+    ],
+)
+def test_two_rules_under_one_name_are_two_memories(name: str, body: str, news: str) -> None:
+    before = memory(f"{body}\n\n**Why:** it broke.", name=name, description=body.rstrip("."))
+    assert is_another(before, memory(news, name=name, description=news.rstrip(".")))
+    assert not is_another(before, memory(news, name=name, description=before.description)), "it is found as before"
+
+
+@pytest.mark.parametrize(
+    ("body", "news"),
+    [
+        ("Use tabs.", "Indent with four spaces."),
+        ("Uses vim.", "Works in VS Code."),
+        ("We host on AWS, in Frankfurt.", "Everything runs at Hetzner now, in Falkenstein."),
+        ("Maria owns billing.", "Tom owns billing since May."),
+        ("Standup is on Mondays at 9.", "The daily is on Tuesdays at 10."),
+        ("We deploy with Jenkins from main.", "We deploy with Argo from release."),
+    ],
+)
+def test_another_value_under_the_same_name_stays_an_update(body: str, news: str) -> None:
+    before = memory(body, name="Ours", description=body.rstrip("."))
+    assert not is_another(before, memory(news, name="Ours", description=news.rstrip(".")))
 
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])

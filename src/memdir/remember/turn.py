@@ -170,9 +170,9 @@ def has_more_than(messages: Sequence[Message], saved: str) -> bool:
     told = (message.text for message in messages if message.role == "user" and not message.is_meta)
     sentences = [text for words in told for text in sentences_of(kept_in_mind(words))]
     return any(
-        all(not terms <= held or without_known(facts_in(text), one) or is_opposite(text, one) for one, held in known)
-        for text in sentences
-        if (terms := terms_in(text))
+        not terms  # "Do it." says what was put to him
+        or all(not terms <= held or without_known(facts_in(text), one) or is_opposite(text, one) for one, held in known)
+        for text, terms in ((text, terms_in(text)) for text in sentences)
     )
 
 

@@ -12,7 +12,7 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from memdir.store.secrets import find_secrets
@@ -33,6 +33,9 @@ SAME_THING = 0.5  # of a sentence's own words that another must share to speak o
 SAME_MEANING = 0.75  # nearness at which it does in other words
 TOLD_OTHERWISE = 1 / 3  # of a sentence's words that another text may tell in words of its own,
 SAME_WORD = 0.35  # each by one that is as near as this
+FAR = 0.15  # less near in meaning, and without a word in common, two sentences speak of two things
+ONE_THING = 0.3  # nearness at which what two of them begin with may be one thing by two names
+TELLING = 3  # words of a sentence that tell what it is about: "Uses vim." may be another value
 MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
 _LATER = dict.fromkeys(("main", "code"), ("why", "how", "update", "before")) | {"why": ("how", "before")}
 _ENCLOSED = re.compile(r"[`\"“„«「()\[\]]")
@@ -185,16 +188,41 @@ def _is_told(unit: _Unit, text: str, said: frozenset[str]) -> bool:
 
 def is_another(before: Topic, after: Topic) -> bool:
     """Whether a draft is no update at all, but another memory in the place of this one: not a line of it was known
-    here, and it has another name and description and replaces nothing, or says it of another thing."""
+    here, and it has another name and description and replaces nothing, or says it of another thing; under the same
+    name, where both speak of two things beyond doubt."""
     known, units = _Held(before.body), _units(after.body)
-    if before.name == after.name or any(unit in known for unit in units):
+    if any(unit in known for unit in units):
         return False
-    said = terms_in(f"{after.description}\n{after.body}")
     main = [unit for unit in _units(before.body) if unit.label == "main" and unit.is_prose]
+    if before.name == after.name:
+        return _leads(main, units, before, after) and all(_is_apart(unit, units[0]) for unit in main)
+    said = terms_in(f"{after.description}\n{after.body}")
     names = _names(before, after)
     pairs = ((unit, other) for unit in main for other in _rivals(unit, units))
     is_new = (_is_of_another(*pair, names) or _replaced(*pair, said) == "kept" for pair in pairs)
     return bool(main) and before.description != after.description and all(is_new)
+
+
+def _is_apart(unit: _Unit, other: _Unit) -> bool:
+    """Whether two sentences under one name are of two things: each begins with its own and says something else of it,
+    or they tell much and have no word and no meaning in common. A number or a day is another value, and who says that
+    something has changed speaks of the same thing."""
+    if "change" in meanings_in(other.said):
+        return False
+    if not unit.terms & other.terms:
+        is_telling = min(len(unit.terms), len(other.terms)) >= TELLING
+        return is_telling and unit.sentence.meaning(other.sentence) < FAR
+    mine, theirs = _flat(unit.text).split(), _flat(other.text).split()
+    told = [word for word in {*mine} ^ {*theirs} if word not in (*_before(mine, theirs), *_before(theirs, mine))]
+    is_of_each = any(word in mine for word in told) and any(word in theirs for word in told)
+    heads = [Sentence(" ".join(_before(*pair))) for pair in ((mine, theirs), (theirs, mine))]
+    is_valued = any(word[0].isdigit() or is_weekday(word) for word in told)
+    return all(one.words for one in heads) and is_of_each and not is_valued and heads[0].meaning(heads[1]) < ONE_THING
+
+
+def _before(words: Sequence[str], others: Sequence[str]) -> list[str]:
+    """What a sentence begins with, up to the first word that it shares."""
+    return list(takewhile(lambda word: word not in others, words))
 
 
 def _is_of_another(unit: _Unit, other: _Unit, names: tuple[frozenset[str], frozenset[str]]) -> bool:
@@ -288,6 +316,8 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
     valued = [part - front for part in parts if any(terms_in(fact) < part for fact in missing)]
     if any(not part & other.terms for part in valued) or any(part - front and not part & said for part in parts):
         return "past"
+    if _names_another(unit, missing, said):
+        return "past"
     named, named_now = _first_words(unit.text, other.text)
     missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
     numbers = [sum(fact[:1].isdigit() for fact in some) for some in (missing, gained)]
@@ -295,6 +325,14 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
     if all(old <= new for old, new in counts):
         return "gone"
     return "past" if any(old and new for old, new in counts) else "kept"
+
+
+def _names_another(unit: _Unit, missing: frozenset[str], said: frozenset[str]) -> bool:
+    """Whether a value that is missing stands beside the name of what it tells, and the news does not speak of that: of
+    "Node 18 with pnpm 8" another Node replaces no pnpm."""
+    values, words = terms_in(" ".join(missing)), [terms_in(word) for word in unit.text.split()]
+    beside = [one for pair in pairwise(words) for one, value in (pair, pair[::-1]) if value and value <= values]
+    return any(one and not one & (said | values) and not any(map(is_weekday, one)) for one in beside)
 
 
 def _missing(facts: frozenset[str], said: frozenset[str]) -> frozenset[str]:
