@@ -104,6 +104,29 @@ def test_what_is_only_likely_is_asked_and_changes_nothing() -> None:
     assert [edit.key for edit in plan.edits if edit.key != "MEMORY.md"] == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "is_asked"),
+    [
+        ("The staging database runs on port 5432", "The staging database runs on port 6000", True),
+        ("Standup is at 9:30", "Standup is at 10:00", True),
+        ("We use Node 18", "We use Node 20", True),
+        ("The office is in Berlin", "The office is in New York", True),
+        ("The Berlin office opens at nine", "The Paris office opens at nine", False),
+        ("Invoices go to Anna", "Invoices are paid by Bob", False),
+    ],
+)
+def test_what_a_person_wrote_again_with_another_value_is_asked(old: str, new: str, is_asked: bool) -> None:
+    """As `memdir remember` writes it: a sentence, which is its name and description as well."""
+    files = tuple(
+        NightFile(f"project_{name}.md", memory(text, text, f"{text}.\n"), time)
+        for name, text, time in (("a", old, OLD), ("b", new, NEW))
+    )
+    plan = plan_night(Night(files, (), NOW))
+    asked = [(one.kind, one.older, one.newer) for one in plan.asked]
+    assert asked == ([("replaces", "project_a.md", "project_b.md")] if is_asked else [])
+    assert [edit.key for edit in plan.edits if edit.key != "MEMORY.md"] == []
+
+
 def test_files_that_are_alike_are_one_line_of_what_was_left_alone() -> None:
     keys = [f"note_{number}.md" for number in range(12)]
     pairs = [Doubt((one, two), "they are alike") for at, one in enumerate(keys) for two in keys[at + 1 :]]

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from itertools import takewhile
 
 from memdir.model.builtin.dream.amend import LaterStatement, is_denied, updated
 from memdir.model.builtin.dream.date_repair import day_of
@@ -17,12 +18,15 @@ from memdir.model.builtin.dream.pair_features import Note, may_be_certain
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.secrets import find_secrets
+from memdir.text.words import split_words
 
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
 CERTAIN_CHANGE = 0.95  # the bar for a change where a name has a word of its own: another of its kind looks just so
 WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
 LIKELY = 0.2  # and one in five above this: worth a question, as two of one name always are
 SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
+LEAST_ALIKE = 3  # words that two sentences begin with, of which one may tell another value,
+MOST_OTHER = 2  # and words of that value; a word alone before it names too little
 MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 MAX_HOLDERS = 30  # a word in more memories than this tells no two of them apart
 MAX_NEAR = 6  # memories looked at closely for each one
@@ -67,7 +71,7 @@ class Settling:
         bar = WORD_BY_WORD if older.was_said or newer.was_said else bar
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
-        elif verdict.one_subject >= LIKELY or flat(older.name) == flat(newer.name):
+        elif verdict.one_subject >= LIKELY or flat(older.name) == flat(newer.name) or ends_otherwise(older, newer):
             is_same = verdict.same >= verdict.replaces and not is_denied(older, self._evidence(newer))
             self._desk.ask("same" if is_same else "replaces", older.key, newer.key, newer.description)
 
@@ -161,6 +165,15 @@ def evidence_of(page: Page, day: date) -> LaterStatement:
     """What a page says, as evidence of its day."""
     text = f"{page.description}. {page.claimed_body}"
     return LaterStatement(text, page.mtime, day, (page.key,), note_of(page))
+
+
+def ends_otherwise(one: Page, two: Page) -> bool:
+    """Whether both are a single sentence and the same up to the last word or two, as a person types a fact again with
+    another value: "The standup is at 9:30", "The standup is at 10:00"."""
+    texts = [page.claiming[0].text if len(page.claiming) == 1 else "" for page in (one, two)]
+    mine, theirs = map(split_words, texts)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
+    return shared >= LEAST_ALIKE and 0 < len(mine) - shared <= MOST_OTHER and 0 < len(theirs) - shared <= MOST_OTHER
 
 
 def with_news(older: Page, newer: Page, evidence: LaterStatement) -> bytes:
