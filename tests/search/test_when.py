@@ -6,15 +6,16 @@ from datetime import date
 
 import pytest
 
-from memdir.search.document import PAST_WORDS, Document, Question
+from memdir.disk.shipped import shipped_lines
+from memdir.search.document import Document, Question
 from memdir.search.ranking import rank
 from memdir.search.vectors import WordEncoder
 from memdir.search.when import NANOSECONDS_A_DAY, moment_in
-from memdir.text.date_words import words_by_meaning
+from memdir.text.date_words import languages, words_by_meaning
 from memdir.text.embedding import open_table
-from memdir.text.words import split_words
 from tests.search.worlds import segment_of
 
+NAMES = (("U=w",), ("W=0", "UW=0"))
 THURSDAY = date(2026, 3, 19).toordinal()
 EPOCH = date(1970, 1, 1).toordinal()
 
@@ -79,15 +80,34 @@ def test_a_document_that_names_the_day_counts_as_of_that_day() -> None:
     assert ranking.candidates[0].key == "old.md"
 
 
-@pytest.mark.parametrize("language", [name for name in PAST_WORDS if name != "zh"])
-def test_what_makes_a_message_worth_reading_is_in_the_table_of_dates(language: str) -> None:
-    """The table is not read for every message; these few words say when, and must not drift from it."""
-    entries = [word for words in words_by_meaning()[language].values() for word in words]
-    known = {part for word in entries for part in split_words(word)}
-    stems = tuple(part for word in entries if word.endswith("*") for part in split_words(word.rstrip("*")))
-    past = PAST_WORDS[language].split()
-    begun = [word for word in past if word.endswith("*") and any(one.startswith(word[:-1]) for one in known)]
-    assert [word for word in past if word not in {*known, *begun} and not word.startswith(stems or ("\n",))] == []
+def asked_in(language: str) -> list[str]:
+    """What people of a language ask by its words that look back: yesterday, last week and Monday, three weeks ago."""
+    table = words_by_meaning()[language]
+    week, monday = (next(table[name][0].rstrip("*") for name in names if name in table) for names in NAMES)
+    said = []
+    for line in shipped_lines("text/past_words.txt"):
+        meaning, _, words = line.partition(f" {language}: ")
+        for word in words.replace("*", "").split("; ") if words else ():
+            said += [word] if meaning.startswith("D=-") else []
+            said += [f"{word} {week}", f"{week} {word}", f"{word} {monday}"] if meaning == "L" else []
+            said += [f"3 {week} {word}"] if meaning == "G" else [f"{word} 3 {week}"] if meaning in ("g", "r") else []
+    return said
+
+
+@pytest.mark.parametrize("language", languages())
+def test_whatever_the_reader_of_dates_knows_of_the_past_is_heard_in_a_message(language: str) -> None:
+    """The tables are not read for every message: a few words say when, and must not drift from them."""
+    asked = {text: moment_in(text, THURSDAY, (language,)) for text in asked_in(language)}
+    known = [text for text, moment in asked.items() if moment is not None]
+    assert known
+    assert [text for text in known if Question(text, WordEncoder(open_table()), today=THURSDAY).moment is None] == []
+
+
+@pytest.mark.parametrize("text", ["the last commit broke the build", "my son went back home", "paste the feedback"])
+def test_a_message_that_looks_back_at_no_day_is_not_read_for_dates(text: str) -> None:
+    read = words_by_meaning.cache_info().hits + words_by_meaning.cache_info().misses
+    assert Question(text, WordEncoder(open_table()), today=THURSDAY).moment is None
+    assert words_by_meaning.cache_info().hits + words_by_meaning.cache_info().misses == read
 
 
 @pytest.mark.parametrize(
@@ -99,6 +119,12 @@ def test_what_makes_a_message_worth_reading_is_in_the_table_of_dates(language: s
         "el lunes pasado",
         "na segunda passada",
         "lo scorso lunedì",
+        "vad sa vi i går",
+        "for tre dage siden",
+        "geçen hafta ne yaptık?",
+        "il y a deux semaines",
+        "на прошлой неделе",
+        "三天前的会议",
     ],
 )
 def test_a_past_day_is_heard_in_whatever_inflection_it_is_said(text: str) -> None:

@@ -7,11 +7,13 @@ deciding ever look at. The text is read again only to be shown.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from zlib import crc32
 
+from memdir.disk.shipped import shipped_lines
 from memdir.text.stems import pairs, term_of
-from memdir.text.words import split_words
+from memdir.text.words import is_unspaced, split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ _GOTCHA_TEXT = (
 )
 _GOTCHA = frozenset(_GOTCHA_TEXT.split())
 _GOTCHA_WEIGHT = 2  # a warning may well name the command it warns of
+_DAYS_BACK, _LAST_OR_AGO, _UNITS = ("D=-", "LU="), ("L ", "G ", "g ", "r "), ("U", "W=", "j=")  # in the tables of dates
+_READ_TOGETHER = {"ja": "zh", "ko": "zh"}  # as one language
 
 
 class Document:
@@ -221,9 +225,7 @@ class Question:
 
 
 def _moment(text: str, words: list[str], today: int) -> Moment | None:
-    spoken = [name for name, past in PAST_WORDS.items() if _is_said(past.split(), words)]
-    if any(word == "last" and (after in _AFTER_LAST or after.endswith("day")) for word, after in pairwise(words)):
-        spoken.append("en")
+    spoken = _looking_back(f" {' '.join(words)} {text} ")
     if not spoken:
         return None
     from memdir.search.when import moment_in  # few messages name a past day
@@ -231,24 +233,28 @@ def _moment(text: str, words: list[str], today: int) -> Moment | None:
     return moment_in(text, today, spoken)
 
 
-def _is_said(past: list[str], words: list[str]) -> bool:
-    """Whether one of the words, or one that begins like a stem, is in a message."""
-    stems = tuple([word[:-1] for word in past if word[-1] == "*"])
-    return not set(past).isdisjoint(words) or any(word.startswith(stems) for word in words)
+def _looking_back(said: str) -> frozenset[str]:
+    """The languages in which a message may name a past day: it says yesterday, or last or ago and somewhere a unit or a
+    weekday. Only for these are the dates read."""
+    days, last = (_spoken(said, "text/past_words.txt", meanings) for meanings in (_DAYS_BACK, _LAST_OR_AGO))
+    units = (_spoken(said, "text/date_words.txt", _UNITS, language) for language in last - days)
+    return days.union(*units)
 
 
-# One of them stands in every message that names a past day; by language, for each has a table to be read.
-PAST_WORDS = {
-    "en": "ago yesterday*",
-    "de": "gestern vorgestern letzt* vorig* vor",
-    "fr": "dernier*",
-    "es": "ayer anteayer anoche hace pasad*",
-    "pt": "ontem anteontem passad*",
-    "it": "ieri scors*",
-    "nl": "gisteren eergisteren geleden afgelopen",
-    "pl": "wczoraj temu zeszl*",
-    "sv": "igar forra",
-    "ru": "вчера позавчера назад",
-    "zh": "昨天 上周 昨日 先週 어제 지난",
-}
-_AFTER_LAST = frozenset(("week", "weeks", "weekend", "month", "months", "year", "years", "night"))
+def _spoken(said: str, table: str, meanings: tuple[str, ...], language: str = "") -> frozenset[str]:
+    """The languages, or whether it is this one, whose words for some meanings are in a message."""
+    return frozenset([tongue for tongue, word in _words_for(table, meanings, language) if word in said])
+
+
+@cache
+def _words_for(table: str, meanings: tuple[str, ...], language: str) -> list[tuple[str, str]]:
+    """Words, each with its language, as they stand among the words of a message or, written without spaces, in it."""
+    found = []
+    for line in shipped_lines(table):
+        head, _, some = line.partition(": ")
+        tongue = _READ_TOGETHER.get(head[-2:], head[-2:])
+        if line.startswith(meanings) and language in ("", tongue):
+            for word in some.split("; "):
+                plain = " ".join(split_words(word.rstrip("*")))
+                found.append((tongue, word if is_unspaced(word[0]) else f" {plain}{'' if word[-1] == '*' else ' '}"))
+    return found

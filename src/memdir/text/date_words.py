@@ -1,16 +1,19 @@
 """Reads a text as date symbols, one letter a word, so that one grammar serves all our languages.
 
-Owns the word table `date_words.txt`. Chinese, Japanese and Korean are read together, by the longest known word.
+Owns the word table, `date_words.txt` with `past_words.txt`. Chinese, Japanese and Korean are read together, by the
+longest known word.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from itertools import chain
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.language import fold
 
+TABLES = ("text/date_words.txt", "text/past_words.txt")
 EAST = ("zh", "ja", "ko")
 MAX_NUMBER = 1000  # a larger number is no count of days
 _HAN = "一二三四五六七八九十"
@@ -68,10 +71,11 @@ class _Vocabulary:
 def words_by_meaning() -> dict[str, dict[str, tuple[str, ...]]]:
     """The whole table: the words of each language by what they mean."""
     table: dict[str, dict[str, tuple[str, ...]]] = {}
-    for line in shipped_lines("text/date_words.txt"):
+    for line in chain.from_iterable(map(shipped_lines, TABLES)):
         head, _, words = line.partition(": ")
         meaning, language = head.split()
-        table.setdefault(language, {})[meaning] = tuple(words.split("; "))
+        known = table.setdefault(language, {})
+        known[meaning] = (*known.get(meaning, ()), *words.split("; "))
     return table
 
 
