@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,17 @@ def test_what_is_started_is_a_command_of_today(line: str) -> None:
     build_parser(f"{group} {action}", command).parse_args(words)
 
 
-def test_an_image_gets_what_is_installed_and_nothing_else_of_a_checkout() -> None:
+def test_an_image_gets_what_is_installed_and_nothing_else_of_a_checkout(tmp_path: Path) -> None:
+    """All that the package is built from: without one of its files there is no image."""
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-    copied = [word for line in re.findall(r"^(?:COPY|ADD) (.*)", text, re.MULTILINE) for word in line.split()[:-1]]
-    assert copied == ["pyproject.toml", "README.md", "LICENSE", "src"]
+    for *words, to in map(str.split, re.findall(r"^(?:COPY|ADD) (.*)", text, re.MULTILINE)):
+        (tmp_path / to.strip("/")).mkdir(parents=True, exist_ok=True)
+        for path in (path for path in map(DEPLOY.parent.joinpath, words) if path.is_file()):
+            (tmp_path / to.strip("/") / path.name).touch()
+    told = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    copied = {path.relative_to(tmp_path / "src").as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert copied == {"pyproject.toml", told["readme"], *told["license-files"]}
+    assert (tmp_path / "src" / "src").is_dir() and "COPY src /src/src" in text
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")

@@ -408,6 +408,10 @@ def test_what_is_not_there_is_not_joined(memdir: Memdir, tmp_path: Path, project
         assert ran.code == 16 and "nothing was joined" in ran.err
     (tmp_path / "file").write_text("mine")
     assert memdir("join", str(tmp_path / "file")).code == 2
+    ran = memdir("join", "memories")
+    assert ran.code == 2 and f"no folder {project / 'memories'}" in ran.err, "a name alone is a folder's"
+    assert memdir("join", "memories", "--new").code == 0 and (project / "memories").is_dir()
+    assert memdir("leave").code == 0
     assert not open_memory(project).places.has_team
 
 
@@ -418,6 +422,30 @@ def test_what_a_program_that_copies_folders_keeps_in_one_makes_it_no_other_than_
     (folder / ".stfolder").mkdir(parents=True)
     assert "a new team" in memdir("join", str(folder)).out
     assert open_memory(project).places.has_team and (folder / ".stfolder").is_dir()
+
+
+def test_a_home_in_which_all_names_begin_with_a_dot_is_no_empty_folder(
+    memdir: Memdir, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "somebody"
+    home.mkdir()
+    (home / ".profile").touch()
+    monkeypatch.setenv("HOME", str(home))
+    ran = memdir("join", str(home))
+    assert ran.code == 2 and "your home" in ran.err and os.listdir(home) == [".profile"]
+    assert not open_memory(project).places.has_team
+
+
+def test_who_begins_a_team_in_a_repository_is_told_and_the_next_one_is_not(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    GitPlace(tmp_path / "team.git")
+    memdir("remember", "Deploys go out on Tuesdays", "--name", "deploys")
+    assert "a new team" in memdir("join", str(tmp_path / "team.git")).out
+    memdir("share", "deploys")
+    memdir("sync")
+    assert memdir("leave").code == 0
+    assert "a new team" not in memdir("join", str(tmp_path / "team.git")).out
 
 
 # Tokens
@@ -463,8 +491,9 @@ def test_two_projects_are_in_two_teams_of_one_hub(
 
 
 def test_a_hub_without_its_scheme_is_told_how_it_is_written(memdir: Memdir, project: Path) -> None:
-    ran = memdir("join", "localhost:17438", stdin="mdh_x")
-    assert ran.code == 2 and "https://localhost:17438" in ran.err
+    for where in ("localhost:17438", "hub.example.com"):
+        ran = memdir("join", where, stdin="mdh_x")
+        assert ran.code == 2 and f"https://{where}" in ran.err
     assert not open_memory(project).places.has_team
 
 

@@ -285,6 +285,16 @@ def test_a_directory_that_was_lost_deletes_nothing(team: Team, lose: Callable[[M
     assert len(in_step(bob, ann)) == 10
 
 
+def test_what_was_lost_here_and_deleted_by_a_teammate_is_not_called_back(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    forget(ann, "a.md")
+    ann.sync()
+    _wiped(bob)
+    report = bob.sync()
+    assert (report.deleted, report.brought_back) == (["a.md"], ["b.md"])
+
+
 def test_a_file_that_was_deleted_by_hand_is_deleted_for_all_where_the_rest_is_there(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, **{f"m{number}": memory_text(f"m{number}", BODY) for number in range(5)})

@@ -138,6 +138,10 @@ class Remote(Protocol):
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Put these versions there, each only where the remote still holds what is `expected` of its key."""
 
+    def create(self) -> bool:
+        """See that it is a team's, or make it one where it is empty; whether a team begins there."""
+        return False  # of a hub its admin makes them
+
     def close(self) -> None:
         """Let go of a connection, if there is one; the next request opens another."""
         return  # most hold none

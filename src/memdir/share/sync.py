@@ -257,7 +257,9 @@ class Sync:
             "missing": ("a newer text of it is announced, and is not there", _LATE),
             "too_large": ("it is larger than a shared memory may be", ""),
         }
-        return NotShared(harmless_name(key), reason, *words.get(reason, ("it has a name that is refused here", "")))
+        return NotShared(
+            harmless_name(key), reason, *words.get(reason, ("it is a link, or has a name that is refused here", ""))
+        )
 
     def _take(
         self, known: KnownTeam, author: str, versions: Mapping[str, Version], delta: Delta, report: SyncReport
@@ -294,6 +296,7 @@ class Sync:
             change.delete(key)
             change.drop_entry(key)
             report.deleted.append(key)
+            report.brought_back = [one for one in report.brought_back if one != key]
             report.purged += [TEAM_PREFIX + key] if version.is_purged and not is_same else []  # with what was not sent
         elif text is not None and text != ours:
             self._write(change, key, text, version if text == theirs else None)

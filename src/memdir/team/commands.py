@@ -158,8 +158,8 @@ class Join:
         if before and kept:
             back = "" if before.remote == FORGOTTEN else ". `memdir join` of that team brings them back"
             context.note(
-                f"{kept} memories of {shown_line(before.remote)} ({before.told}) were set aside, in {aside}: this team"
-                f" does not get them{back}"
+                f"{counted(kept, 'memory', 'memories')} of {shown_line(before.remote)} ({before.told}) set aside, in"
+                f" {aside}: this team does not get them{back}"
             )
         _tell_report(report, context)
         return 0
@@ -168,7 +168,7 @@ class Join:
 def _tell_team(joined: Joined, memory: MemDir, options: argparse.Namespace, context: Any) -> None:
     terminal, where = context.terminal, shown_line(str(joined.address))
     team = f", in the team {shown_line(joined.team)}" if joined.team else ""
-    begun = ": a new team, for the folder was empty" if joined.is_new else ""
+    begun = ": a new team, for there was nothing there yet" if joined.is_new else ""
     terminal.line(f"{terminal.bold('Joined')} {where} as {shown_line(memory.team.member)}{team}{begun}")
     if joined.role == "reader":
         context.note("you may read there: what you write for the team stays on this machine")

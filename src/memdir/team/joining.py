@@ -52,14 +52,16 @@ class Joined:
 
 def guess_address(text: str, kind: str = "") -> Address:
     """What a person means by a path or a URL."""
-    if not kind and (os.path.isdir(text) or text.startswith((os.sep, ".", "~"))):
+    if not kind and re.fullmatch(r"[\w.-]+:\d+/?|[\w-]+(\.[\w-]+)+/?", text) and not os.path.isdir(text):
+        remedy = (
+            f"A hub's address has its scheme: https://{text}, or http://{text} on this machine; a folder's is a path"
+        )
+        raise UsageError(f"{text} is neither a folder nor an address", remedy=remedy)
+    if not kind and (os.path.isdir(text) or text.startswith((os.sep, ".", "~")) or ":" not in text):
         text = os.path.abspath(os.path.expanduser(text))
         kind = "git" if os.path.isdir(os.path.join(text, "objects")) else "folder"
     if not kind and text.startswith(("https://", "http://")):
         kind = "git" if text.rstrip("/").endswith(".git") else "hub"
-    if not kind and re.fullmatch(r"[\w.-]+:\d+/?", text):  # a host and a port
-        remedy = f"A hub's address has its scheme: https://{text}, or http://{text} on this machine"
-        raise UsageError(f"{text} is neither a folder nor an address", remedy=remedy)
     if kind == "folder":
         text = os.path.abspath(os.path.expanduser(text))
     return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
@@ -73,12 +75,13 @@ def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined
         raise UsageError(f"--as: {fault}", remedy="Choose the name by which your teammates know you")
     if address.kind == "hub":
         return _meet_hub(address)
-    is_founded = address.kind == "folder" and _require_folder(address.where, is_new=is_new)
-    if address.kind == "git":
+    if address.kind == "folder":
+        _require_folder(address.where, is_new=is_new)
+    else:
         _refuse_own_repository(address.where, memory)
     remote = open_remote(address, memory.place, memory.layout, name=name or memory.team.member, clock=memory.clock)
     try:
-        getattr(remote, "create", lambda: None)()
+        is_founded = remote.create()
     except RemoteError as error:
         remedy = "Check the address; nothing was joined" if error.kind == "offline" else error.remedy
         raise RemoteError(error.message, kind=error.kind, remedy=remedy) from error
@@ -111,8 +114,11 @@ def _meet_hub(address: Address) -> Joined:
     return Joined(address, who, str(team.get("name") or ""), str(told.get("role") or ""), token=token)
 
 
-def _require_folder(folder: str, *, is_new: bool) -> bool:
-    """Whether a team begins there. A folder that is not there may be a slip of the pen, or not mounted."""
+def _require_folder(folder: str, *, is_new: bool) -> None:
+    """A folder that is not there may be a slip of the pen, or not mounted; the home, whose files begin with a dot, is
+    not an empty one."""
+    if os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~")):
+        raise UsageError(f"{folder} is your home", remedy="Name a folder that is nothing but the team's")
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise UsageError(f"{folder} is no folder", remedy="Name a folder, a git repository or a hub")
     if not os.path.isdir(folder):
@@ -124,10 +130,6 @@ def _require_folder(folder: str, *, is_new: bool) -> bool:
             os.makedirs(folder)
         except OSError as error:
             raise UsageError(f"{folder} cannot be made: {error.strerror}", remedy="Name another folder") from error
-    try:
-        return all(name[0] == "." for name in os.listdir(folder))
-    except OSError as error:
-        raise RemoteError(f"{folder} cannot be read: {error.strerror}", kind="not_allowed") from error
 
 
 def _refuse_own_repository(url: str, memory: MemDir) -> None:

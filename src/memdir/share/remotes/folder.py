@@ -316,15 +316,16 @@ class FolderRemote(Remote):
                 if old != name:
                     os.unlink(os.path.join(held, old))
 
-    def create(self) -> None:
-        """Make an empty folder the team's; one that is the team's already stays as it is."""
+    def create(self) -> bool:
+        """Make an empty folder the team's; one that is the team's already stays as it is. Whether a team began."""
         mark, remedy = os.path.join(self.folder, MARK), "Name an empty folder, or the one that your teammates use"
         with self._reached():
             if os.path.lexists(mark):
-                return
+                return False
             if any(name[0] != "." or name == ".git" for name in os.listdir(self.folder)):
                 raise RemoteError(f"{self.folder} is not empty, and holds no team", kind="broken", remedy=remedy)
             write_project_file(mark, _MARKED)
+            return True
 
     def _require_mark(self) -> None:
         """A folder that is empty may be one that is not mounted now: it is not a team that lost everything."""

@@ -144,16 +144,17 @@ class GitRemote(Remote):
         fitting = {key: one for key, one in new if stand.get(key, GONE) in (expected.digest(key), one.digest)}
         return fitting, {key: unread.get(key, "conflict") for key, _ in new if key not in fitting}
 
-    def create(self) -> None:
+    def create(self) -> bool:
         """See that the repository is there, and is a team's own: an empty one, one that memdir began, or one that says
-        so by its mark. RemoteError where other things lie in it: no team's memories are put among them."""
+        so by its mark. RemoteError where other things lie in it: no team's memories are put among them. Gives
+        whether it is empty."""
         branches = self._network.branches()
         if not branches:
-            return
+            return True
         try:
             self._git.create()
             if BRANCH in branches and self._is_ours(self._network.head(BRANCH)):
-                return
+                return False
         except HistoryError as error:
             raise RemoteError(f"what was fetched cannot be read: {error.message}", kind="broken") from error
         remedy = f"Make an empty repository for the team, without a README; or put {MARK} into this one by git"
