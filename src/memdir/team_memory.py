@@ -105,7 +105,8 @@ class TeamMemory:
                 note_outcome(place, getattr(error, "kind", "broken"), str(error), self._clock())
             raise
         if not is_dry:
-            note_outcome(place, str(report.reason), report.problem, self._clock())
+            is_through = report.reason not in ("offline", "not_allowed", "rate", "broken")
+            note_outcome(place, str(report.reason), "" if is_through else report.problem, self._clock())
             note_purge(place, *((report.purged, report.may_hold) if require_free else ((), {})))
         return report
 

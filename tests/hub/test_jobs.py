@@ -14,6 +14,7 @@ from memdir.dream.dream import MAX_SECONDS
 from memdir.hub.hub_database import DatabaseBusy, HubDatabase, Row
 from memdir.hub.jobs import MAX_ATTEMPTS, LeasedJob, ProposedChange, ask_for, finish, take
 from memdir.hub.team_dream import ask_for_all, proposals_of, work
+from memdir.share.merge import beside
 from tests.hub.servers import Client, HubServer, now
 
 Join = Callable[..., Client]
@@ -199,6 +200,19 @@ def test_a_nightly_dream_proposes_and_writes_nothing_unasked(hub: HubServer, tea
     assert team.ask("GET", "versions").body["versions"][0]["by"]["name"] == "ana", "in whose name it is written"
 
 
+def test_a_dream_leaves_two_texts_of_one_memory_to_a_member_who_settles_them(hub: HubServer, team: Client) -> None:
+    second, data = beside("staging.md", f"{TWICE}\nAnd Ann knows more.\n".encode(), lambda _: None)
+    team.put("staging.md", TWICE)
+    team.put(second, data.decode())
+    assert dream(hub, team) == {"done": 1, "failed": 0}
+    assert team.ask("GET", "proposals").body["proposals"] == []
+    team.put("port.md", TWICE)
+    team.put("database.md", TWICE)
+    dream(hub, team)
+    told = str(team.ask("GET", "proposals").body["proposals"])
+    assert "port.md" in told and "staging.md" not in told, "others are put in order"
+
+
 def test_a_dream_that_failed_is_asked_for_again_in_the_next_night(hub: HubServer, team: Client) -> None:
     team.put("staging_port.md", TWICE)
     hub.rows("update entries set changed = 0 where team <> ? returning key", team.team)  # of other tests
@@ -348,7 +362,8 @@ def test_a_proposal_made_from_an_old_text_is_not_written_over_a_newer_one(hub: H
     run(hub, propose)
     team.put("a.md", "two", etag)
     (one,) = team.ask("GET", "proposals").body["proposals"]
-    assert team.ask("POST", f"proposals/{one['id']}", {"decision": "accept"}).status == 412
+    refused = team.ask("POST", f"proposals/{one['id']}", {"decision": "accept"})
+    assert refused.status == 412 and "Reject it" in refused.body["error"]["remedy"]
     assert team.get("a.md").data == b"two"
     assert team.ask("POST", f"proposals/{one['id']}", {"decision": "reject"}).status == 200
     assert team.ask("GET", "proposals").body["proposals"] == []

@@ -269,6 +269,23 @@ def test_several_memories_are_shared_as_one_or_not_at_all(memdir: Memdir, tmp_pa
     assert [one.key for one in memory.list(scope="team")] == ["project_adrs.md"], "they were one change"
 
 
+def test_what_a_sync_has_to_tell_is_no_failure_of_it(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    """Somebody emptied the repository by plain git; the memories were given back."""
+    place = GitPlace(tmp_path / "remote")
+    memdir("join", place.where)
+    memory = open_memory(project)
+    for name in ("deploys", "tests", "freeze"):
+        memory.add(f"What is so of {name}", name=name, scope="team")
+    assert memdir("sync").code == 0
+    tree = place.run("mktree").decode().strip()
+    head = place.run("commit-tree", tree, "-p", "main", "-m", "clean up").decode().strip()
+    place.run("update-ref", "refs/heads/main", head)
+    ran = memdir("sync")
+    assert "taken out of the repository" in ran.err and "sent: project_deploys.md" in ran.out
+    assert "fail" not in memdir("sync", "--status").err
+    assert answer(memdir("sync", "--status", "--json"))["failure"] is None
+
+
 def test_what_fails_is_told_until_it_does_not(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     where = FolderPlace(tmp_path / "remote").where
     memdir("join", where)

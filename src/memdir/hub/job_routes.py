@@ -70,6 +70,9 @@ class JobRoutes:
                 changes = sorted((self._change(*row) for row in rows), key=lambda change: change.op)
                 _, done = await database.apply(identity.author, changes, now)
                 if refused := next(filter(None, map(refusal_of, done)), None):
+                    if refused.kind == "conflict":
+                        refused.message = "somebody has changed the text since it was dreamt of"
+                        refused.remedy = "Reject it: the next night looks at the text as it is now"
                     raise refused
             await database.run(SQL["proposal_emptied"], identity.team, proposal)
             await record(database, identity.author, state, f"proposal {proposal}", now)

@@ -20,6 +20,7 @@ from memdir.errors import MemdirError
 from memdir.hub.hub_database import SQL, DatabaseBusy, HubDatabase, Row
 from memdir.hub.jobs import LeasedJob, ProposedChange, ask_for, fail, finish, take
 from memdir.memdir import open_memory
+from memdir.share.merge import conflict_of
 from memdir.share.remote import digest_of
 
 
@@ -53,7 +54,10 @@ async def _do(database: HubDatabase, job: LeasedJob, now: Callable[[], int]) -> 
 
 
 def dream_of(rows: list[Row]) -> list[ProposedChange]:
-    """What a dream would change in these entries (key, time saved, text)."""
+    """What a dream would change in these entries (key, time saved, text). Two texts of one memory are a member's to
+    settle (`memdir sync --resolve`)."""
+    firsts = {key: conflict_of(key, content.encode()) for key, _, content in rows}
+    rows = [row for row in rows if not firsts[row[0]] and row[0] not in firsts.values()]
     with tempfile.TemporaryDirectory(prefix="memdir-hub-") as place:
         project = os.path.join(place, "project")
         make_folder(project)
