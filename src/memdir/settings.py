@@ -108,6 +108,8 @@ class Environment:
         self.claude_home = path("CLAUDE_CONFIG_DIR", "~", ".claude")
         self.claude_project = variables.get("CLAUDE_PROJECT_DIR", "")  # where it was started, told to its hooks
         self.is_headless_claude = variables.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk-")  # `claude -p`
+        # It names a prompt to its hooks; and to whom other sessions write, where a person has one open.
+        self.is_headless_qwen = "QWEN_CODE_PROMPT_ID" in variables and "QWEN_CODE_MESSAGING_SOCKET" not in variables
         self.codex_home = path("CODEX_HOME", "~", ".codex")
         self.gemini_home = os.path.join(path("GEMINI_CLI_HOME", "~"), ".gemini")
         self.qwen_home = path("QWEN_HOME", "~", ".qwen")

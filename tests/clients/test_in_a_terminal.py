@@ -140,6 +140,9 @@ def test_what_is_saved_is_told_where_the_user_sees_it(known: Desk, name: str) ->
     known.asked("codex", "From now on always run the tests with make check before you commit, please.")
     saved = known.memories[0].parents[1] / "attached" / "saved"
     wait_for(saved.exists)
+    if name != "gemini":  # whose standard error has it
+        known.asked(name, "Thank you.")
+        assert saved.exists(), "nobody sees it where a program asks"
     with opened(known, name) as terminal:
         if name == "codex":
             answered(terminal, DOWN)

@@ -171,6 +171,23 @@ def test_a_session_that_is_resumed_has_each_memory_once(attached: Desk, name: st
     assert len(behaviour) == 1
 
 
+def test_after_a_compression_that_gemini_decides_on_memory_comes_again_once(desk: Desk) -> None:
+    """N7, R1: it tells no hook, and compresses before it sends the prompt that its hook was told of."""
+    path = desk.home / ".gemini/settings.json"
+    small = '"model": { "compressionThreshold": 0.00001 }, "somebodysOwnKey"'
+    path.write_text(path.read_text(encoding="utf-8").replace('"somebodysOwnKey"', small), encoding="utf-8")
+    desk.memdir("attach", "gemini", "--yes")
+    desk.memdir("remember", "Never mock the database in our tests")
+    told = []
+    for number in range(3):
+        requests = desk.asked("gemini", f"{QUESTION} {number}", *(RESUMED["gemini"] if number else ()))
+        found = texts(requests[-1].body)
+        told.append(
+            (sum("Contents of /" in text and "# Memory" in text for text in found), len(recalled([requests[-1]])))
+        )
+    assert told == [(1, 1), (0, 0), (1, 1)]
+
+
 def test_each_client_has_settings_and_events_here() -> None:
     """The short part that needs no client: what is tried covers all of them, and attaching knows no other."""
     assert set(FILES) == set(EVENTS) == set(NAMES)

@@ -298,6 +298,35 @@ def test_after_a_compression_that_its_user_asked_for_gemini_gets_again_what_was_
         assert answer(agent.hook("compact", trigger=trigger)) == {}
 
 
+def test_what_gemini_dropped_by_a_compression_of_its_own_comes_again_with_the_notes(
+    make_agent: MakeAgent, layout: Layout, memdir: Callable[..., Ran]
+) -> None:
+    """N7, R1, P6: no hook tells of it; what it has of the conversation from then on stands in its transcript."""
+    memdir("remember", RULE)
+    agent = make_agent("gemini")
+
+    def kept(*texts: str) -> None:
+        told = [{"id": f"k{at}", "type": "user", "content": [{"text": text}]} for at, text in enumerate(texts)]
+        with agent.transcript.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"$set": {"messages": told}}, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+    first = context(agent.prompt(QUESTION))
+    agent.say(f"{QUESTION}<hook_context>{first}</hook_context>")
+    kept("This is Gemini CLI.", QUESTION, f"<hook_context>{first}</hook_context>")  # as when a session is resumed
+    assert answer(agent.prompt(QUESTION)) == {}
+    notes = Path(layout.session_memory(agent.transcript.stem))
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    notes.write_text("# Session Title\nThe flaky migration\n", encoding="utf-8")
+    kept("This is Gemini CLI.", "<state_snapshot>The tests of the database.</state_snapshot>")
+    agent.say(QUESTION)
+    again = agent.prompt(QUESTION)
+    told = context(again)
+    assert told.startswith("# Memory") and "The flaky migration" in told and told.count("type: feedback") == 1
+    assert len(again.stdout) <= MAX_ANSWER
+    agent.say(f"{QUESTION}<hook_context>{told}</hook_context>")
+    assert answer(agent.prompt(QUESTION)) == {}, "once"
+
+
 @pytest.mark.parametrize("agent", ["codex", "qwen", "opencode"], indirect=True)
 @pytest.mark.parametrize("log", ["Ran it again.\n" * 5000, "Ran it again. " * 5000], ids=["lines", "one line"])
 def test_long_notes_leave_room_for_how_to_use_memory_and_are_no_measure_for_others(
@@ -349,6 +378,28 @@ def test_what_was_saved_is_told_where_somebody_sees_it(
     told = {"is_headless": True} if host == "opencode" else {}  # by our own plugin
     assert message(headless.hook("prompt", prompt="Please go on.", **told)) == ""
     assert "Memory saved" in message(make_agent(host).prompt("Please go on."))
+
+
+@pytest.mark.parametrize(
+    ("mark", "record", "is_told"),
+    [({}, "", False), ({"QWEN_CODE_MESSAGING_SOCKET": "/x"}, "", True), ({}, "file_history_snapshot", True)],
+)
+def test_qwen_tells_its_user_and_nobody_else_what_was_saved(
+    make_agent: MakeAgent, layout: Layout, mark: dict[str, str], record: str, is_told: bool
+) -> None:
+    """X9: `qwen -p --output-format json` drops it; one with a terminal has a socket, or keeps what files were like."""
+    other, agent = make_agent("claude", session="1c9e4c52-0000"), make_agent("qwen")
+    other.start()
+    other.say("From now on we deploy on Mondays only.")
+    other.stop()
+    wait_for((Path(layout.attached) / "saved").exists)
+    agent.environment = {**agent.environment, "QWEN_CODE_PROMPT_ID": "p########0", **mark}
+    agent.say("Please go on.")
+    with agent.transcript.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"type": "system", "subtype": record}, separators=(",", ":")) + "\n")
+    agent.prompt("Please go on.")
+    assert ("Memory saved" in message(agent.stop())) is is_told
+    assert (Path(layout.attached) / "saved").exists() is not is_told
 
 
 def test_what_no_person_says_is_left_alone(make_agent: MakeAgent, layout: Layout) -> None:

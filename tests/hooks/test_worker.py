@@ -33,6 +33,7 @@ from tests.conftest import Ran
 from tests.counting import calls_of
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, stamp, wait_for
 from tests.hooks.conftest import MakeAgent
+from tests.provider_server import KEY, ProviderServer
 
 RULE = "Please never mock the database in our tests, we got burned by that last quarter."
 OTHER = "We decided to use PostgreSQL 17 for the billing service because of the audit rules."
@@ -91,35 +92,67 @@ def typed_meanwhile(text: str) -> list[dict[str, object]]:
     return [{"type": "attachment", "uuid": "q1", "parentUuid": "a0", "attachment": queued}]
 
 
-def said_when_refusing(text: str) -> list[dict[str, object]]:
-    """As it notes what a person says instead of a call of a tool."""
-    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "npm test"}}
-    result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": f"The user said:\n{text}"}
-    refused = {"toolDenialKind": "user-rejected", "userFeedback": text, "holdsPersonsWords": True}
-    return [
-        {"type": "assistant", "uuid": "a5", "message": {"id": "m5", "role": "assistant", "content": [call]}},
-        {"type": "user", "uuid": "q1", "message": {"role": "user", "content": [result]}, **refused},
-    ]
+def said_when_refusing(text: str, *, calls: int = 1, refused: int = 1) -> list[dict[str, object]]:
+    """As it notes what a person says instead of a call of a tool, one of several at once, say."""
+    made, answered = list[dict[str, object]](), list[dict[str, object]]()
+    for at in range(1, calls + 1):
+        call = {"type": "tool_use", "id": f"t{at}", "name": "Bash", "input": {"command": "npm test"}}
+        made.append({"type": "assistant", "uuid": f"a5{at}", "message": {"role": "assistant", "content": [call]}})
+        told = f"The user said:\n{text}" if at == refused else "The user doesn't want to take this action right now."
+        result = {"type": "tool_result", "tool_use_id": f"t{at}", "is_error": True, "content": told}
+        words = {"userFeedback": text, "holdsPersonsWords": True} if at == refused else {}
+        message = {"role": "user", "content": [result]}
+        answered.append(
+            {"type": "user", "uuid": f"q{at}", "message": message, "toolDenialKind": "user-rejected", **words}
+        )
+    return made + answered
 
 
-@pytest.mark.parametrize("records", [typed_meanwhile, said_when_refusing])
-def test_what_a_person_says_in_the_middle_of_a_turn_is_learned(
-    agent: Agent, layout: Layout, memories: Memories, records: Callable[[str], list[dict[str, object]]]
-) -> None:
-    """X1."""
+def said_of_the_first(text: str) -> list[dict[str, object]]:
+    return said_when_refusing(text, calls=2, refused=1)
+
+
+def said_of_the_last(text: str) -> list[dict[str, object]]:
+    return said_when_refusing(text, calls=2, refused=2)
+
+
+def broken_into(agent: Agent, layout: Layout, records: list[dict[str, object]]) -> None:
+    """A turn that waits for the worker, with these records in the middle."""
     turn(agent, layout, "Please run the whole build.", at=time.time() - 2)
     common = {"isSidechain": False, "timestamp": stamp(), "sessionId": agent.session, "cwd": str(agent.project)}
     answered = {"type": "assistant", "uuid": "a9", "parentUuid": "q1"}
     reply = {"id": "m9", "role": "assistant", "content": [{"type": "text", "text": "Understood, the build is done."}]}
     with agent.transcript.open("a") as file:
-        for record in (*records(RULE), {**answered, "message": reply}):
+        for record in (*records, {**answered, "message": reply}):
             file.write(json.dumps({**common, **record}) + "\n")
+
+
+@pytest.mark.parametrize("records", [typed_meanwhile, said_when_refusing, said_of_the_first, said_of_the_last])
+def test_what_a_person_says_in_the_middle_of_a_turn_is_learned(
+    agent: Agent, layout: Layout, memories: Memories, records: Callable[[str], list[dict[str, object]]]
+) -> None:
+    """X1."""
+    broken_into(agent, layout, records(RULE))
     work(agent)
     [name] = memories()
     assert "mock" in name
     turn(agent, layout, OTHER)
     work(agent)
     assert len(memories()) == 2
+
+
+@pytest.mark.parametrize("records", [said_of_the_first, said_of_the_last])
+def test_of_calls_at_once_a_model_of_a_provider_is_told_in_a_form_that_it_takes(
+    agent: Agent, layout: Layout, records: Callable[[str], list[dict[str, object]]]
+) -> None:
+    """X4: it refused each session with such a turn, which was passed over in the end."""
+    with ProviderServer() as server:
+        Path(layout.home).mkdir(parents=True, exist_ok=True)
+        Path(layout.user_settings).write_text(json.dumps({"model.provider": "anthropic", "model.baseUrl": server.url}))
+        agent.environment["ANTHROPIC_API_KEY"] = KEY
+        broken_into(agent, layout, records(RULE))
+        work(agent)
+        assert RULE in str(server.requests[0].body["messages"]) and not WorkQueue(layout).waiting()
 
 
 def test_what_was_said_before_memdir_came_is_not_its_business(agent: Agent, layout: Layout, memories: Memories) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from memdir.errors import ModelError
 from memdir.model.anthropic import AnthropicModel, call_arguments
-from memdir.model.model import CachePolicy, Model, ModelSettings, SystemBlock
+from memdir.model.model import CachePolicy, Model, ModelSettings, Request, SystemBlock
 from memdir.model.openai import ChatReader, OpenAIModel, chat_arguments
+from memdir.model.sdk import in_pairs
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
 from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider
 from tests.provider_server import Answer, Call, ProviderServer, Redacted, Thinking, Words, calls, says
@@ -274,3 +275,27 @@ async def test_a_breakpoint_never_stands_on_a_thought(server: ProviderServer) ->
     done = await model.complete(replace(asked, cache=CachePolicy(last_message=1)))
     assert done.message.text == "Done."
     await model.close()
+
+
+async def test_calls_and_results_that_a_host_wrote_one_by_one_are_sent_together(
+    model: Model, server: ProviderServer
+) -> None:
+    """X4, G1: what a person said between the results comes behind them; a call that was never answered is."""
+    typed, asked = Message("user", (Text("Use pnpm."),)), user("Install it.")
+    first, second = (Message("assistant", (ToolUse(name, "Bash", {"command": name}),)) for name in ("t1", "t2"))
+    refused = Message("user", (ToolResult("t1", "refused", is_error=True), Text("Ask before.")))
+    result = Message("user", (ToolResult("t2", "done"),))
+    both = Message("assistant", (*first.content, *second.content))
+    answered = Message("user", (*refused.tool_results, *result.content, Text("Ask before.")))
+    for messages in (
+        (asked, first, second, refused, result),
+        (asked, first, second, result, typed, refused),
+        (asked, first, typed, refused, second, result, first, refused),  # which gives its calls the same names
+        (asked, first, typed, second, typed),
+        (asked, first),
+    ):
+        await model.complete(Request("m", messages=(*messages, assistant("Done."), user("Go on."))))
+    whole = Request("m", messages=(asked, both, answered, assistant("Done."), both, answered, user("Go on.")))
+    assert in_pairs(whole) is whole
+    pieces = Request("m", messages=(asked, first, second, refused, result, assistant("Done."), user("Go on.")))
+    assert in_pairs(pieces).messages == (asked, both, answered, assistant("Done."), user("Go on."))

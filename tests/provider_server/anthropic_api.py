@@ -50,6 +50,8 @@ class AnthropicApi:
             require(blocks, "messages: content must not be empty")
             answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
             if message["role"] == "user":
+                kinds = [block["type"] == "tool_result" for block in blocks]
+                require(kinds == sorted(kinds, reverse=True), "`tool_result` blocks must come before any other")
                 require(answered == waiting, "`tool_use` ids were found without `tool_result` blocks, or the reverse")
             waiting = {block["id"] for block in blocks if block["type"] == "tool_use"}
             for block in blocks:

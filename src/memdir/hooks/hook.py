@@ -295,31 +295,31 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
     if (is_known and source not in _EMPTIED and call.host != "qwen") or call.host == "gemini":
         return answer
     if source == "compact" and call.host != "claude":
-        from memdir.hooks.session_start import SessionStart
-
-        first = SessionStart(memory, call.host).within(lambda _: False)  # the least of it
-        answer.context = _notes(memory, call, HookAnswer(first, answer.message))
+        answer.context = _noted(memory, call, answer)
     return with_start(memory, call, answer)
 
 
 def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     """The memories that help with what the user says, each once a session; nothing when none clearly does (R1)."""
     _attend(memory, call)
-    from memdir.hooks.prompt_recall import cut_to_fit, recalled
+    from memdir.hooks.prompt_recall import cut_to_fit, has_dropped_start, recalled
 
+    if call.host == "gemini" and has_dropped_start(memory, call):
+        memory.shown.of(call.session).forget()
     found, saved = recalled(memory, call), _saved(memory, call)  # that last: it is told once
     answer = HookAnswer(cut_to_fit(found, lambda text: fits(call, HookAnswer(text, saved))), saved)
     return _begun_late(memory, call, answer) if call.host == "gemini" else answer
 
 
 def _begun_late(memory: MemDir, call: HookCall, answer: HookAnswer) -> HookAnswer:
-    """A prompt's answer with what the session should have begun with, unless that came already; where both do not fit
-    it waits for the next prompt."""
+    """A prompt's answer with what the session should have begun with, unless that came already, and, where it went with
+    a compression, the notes; where both do not fit it waits for the next prompt."""
     shown = memory.shown.of(call.session)
     if shown.keys(_START):
         return answer
     try:
-        if not fits(call, both := with_start(memory, call, answer)):
+        both = HookAnswer("\n\n".join(filter(None, (_noted(memory, call, answer), answer.context))), answer.message)
+        if not fits(call, both := with_start(memory, call, both)):
             return answer
     except TooLate:
         return answer
@@ -464,6 +464,16 @@ def _of_team(memory: MemDir) -> list[str]:
         except DiskError:  # whoever cannot be told once is not told at every start
             pass
     return told
+
+
+def _noted(memory: MemDir, call: HookCall, answer: HookAnswer) -> str:
+    """The notes of a session that was compacted, as much of them as leaves room for the least that one begins with."""
+    from memdir.hooks.session_start import SessionStart
+
+    if not os.path.exists(memory.layout.session_memory(call.session)):
+        return ""
+    first = SessionStart(memory, call.host).within(lambda _: False)
+    return _notes(memory, call, HookAnswer("\n\n".join(filter(None, (first, answer.context))), answer.message))
 
 
 def _notes(memory: MemDir, call: HookCall, first: HookAnswer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from memdir.disk.plain_json import encode
 from memdir.hooks.daemon_client import SCOPES, chosen
 from memdir.process import detach
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 9_000  # of memories at one prompt: what a host shows whole, less what it is wrapped in
 MAX_PROMPT = 20_000  # characters that are looked at: the user's words are at the ends of a paste
 TAIL_BYTES = 64 << 10  # of the transcript: the tools of the last turns
+REWRITTEN_BYTES = 4 << 20  # of Gemini's transcript: the turn before and, at its beginning, all that was left of it
 MAX_TOOLS = 20
 MAX_NAME = 64  # characters of a tool's or program's name
 _CALLS = (b"tool_use", b"function_call", b"functionCall", b"toolCalls")  # in lines that tell of a tool
 _RECALLING = ("qwen",)  # hosts that show the memories of their own directory themselves, and not its index alone
+# How Gemini writes down what it has of a conversation, once it has dropped something.
+_REWRITTEN = b'{"$set":{"messages":['
 CUT = "\n… [cut here: `memdir recall` shows all of it]"  # where the host would cut it without a word
 
 
@@ -43,6 +47,13 @@ def recalled(memory: MemDir, call: HookCall) -> str:
     places, tree, sink = memory.places, memory.layout.work_tree, memory.sink
     recaller = Recaller(project, [user], places.of, tree, sink=sink, clock=memory.clock, has_team=places.has_team)
     return "\n\n".join([one.text for one in recaller.show(recaller.prepare(request, recaller.choose(request)))])
+
+
+def has_dropped_start(memory: MemDir, call: HookCall) -> bool:
+    """Whether Gemini has no more of what the session began with. It compresses a conversation when it likes and calls
+    no hook then, but what it has of it from then on stands in its transcript."""
+    _, found, left = _end_of_transcript(memory, call, REWRITTEN_BYTES).rpartition(_REWRITTEN)
+    return bool(found) and encode(f"`{memory.place.root}`")[1:-1].encode("utf-8", "replace") not in left
 
 
 def cut_to_fit(found: str, fits: Callable[[str], bool]) -> str:
@@ -118,9 +129,7 @@ def _recent_tools(memory: MemDir, call: HookCall) -> list[str]:
     given = call.fields.get("recent_tools")
     if isinstance(given, list):
         return [tool for tool in given if isinstance(tool, str)][:MAX_TOOLS]
-    from memdir.transcript.attended import own_transcript
-
-    data = _tail(own_transcript(memory.places.environment, call.host, call.text("transcript_path")))
+    data = _end_of_transcript(memory, call, TAIL_BYTES)
     found: dict[str, None] = {}
     for line in reversed([line for line in data.split(b"\n")[1:] if any(sign in line for sign in _CALLS)]):
         names = [part for name in _texts(line, b"name") for part in name.split("__") if part != "mcp"]
@@ -136,16 +145,18 @@ def _texts(line: bytes, name: bytes) -> list[str]:
     return [part.split(b'"', 2)[1].decode("ascii", "replace") for part in behind if part[:1] == b'"']
 
 
-def _tail(path: str) -> bytes:
+def _end_of_transcript(memory: MemDir, call: HookCall, size: int) -> bytes:
     """The end of a transcript, which may not be there yet, or be something else."""
     from memdir.disk.plain_file import open_descriptor
+    from memdir.transcript.attended import own_transcript
 
+    path = own_transcript(memory.places.environment, call.host, call.text("transcript_path"))
     try:
         descriptor, status = open_descriptor(path)
     except (OSError, ValueError):
         return b""
     try:
-        return b"\n" + os.pread(descriptor, TAIL_BYTES, max(0, status.st_size - TAIL_BYTES))
+        return b"\n" + os.pread(descriptor, size, max(0, status.st_size - size))
     except OSError:
         return b""
     finally:

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from memdir.errors import ModelError
 from memdir.model.failures import failed, from_sdk, whole_text
 from memdir.model.model import Reply, Request
+from memdir.transcript.message import Message, ToolResult
 
 OnText = Callable[[str], None] | None
+_UNKNOWN = "Nothing is known about its result."
 
 
 def load_sdk(package: str) -> Any:
@@ -32,6 +35,42 @@ def sendable(value: Any) -> Any:
     if type(value) is list:
         return [sendable(one) for one in value]
     return whole_text(value) if type(value) is str else value
+
+
+def in_pairs(request: Request) -> Request:
+    """The request as every provider takes it: calls in one message, and all of their results first in the next. Hosts
+    write a record for each of several calls, and between their results what a person says meanwhile. A conversation
+    that is in this form already stays the same, to the byte (G1)."""
+    messages, found, early = request.messages, list[Message](), list[ToolResult]()
+    at = 0
+    while at < len(messages):
+        message, at = _without(early, messages[at]), at + 1
+        while message.tool_uses and at < len(messages) and messages[at].role == "assistant":
+            message, at = replace(message, content=(*message.content, *messages[at].content)), at + 1
+        found += [message] if message.content or not messages[at - 1].content else []
+        if message.tool_uses:
+            following = _without(early, messages[at]) if at < len(messages) else Message("user", ())
+            own = {one.tool_use_id for one in following.tool_results}
+            late = [_result(use.id, messages[at + 1 :]) for use in message.tool_uses if use.id not in own]
+            early, at = [*early, *late], at + 1
+            words = tuple(block for block in following.content if not isinstance(block, ToolResult))
+            found.append(replace(following, content=(*following.tool_results, *late, *words)))
+    if tuple(found) == messages:
+        return request
+    return replace(request, messages=tuple(found), cache=replace(request.cache, last_message=None))
+
+
+def _result(call: str, messages: Sequence[Message]) -> ToolResult:
+    """What one of these messages says came of a call."""
+    results = (one for message in messages for one in message.tool_results)
+    return next((one for one in results if one.tool_use_id == call), ToolResult(call, _UNKNOWN, is_error=True))
+
+
+def _without(early: list[ToolResult], message: Message) -> Message:
+    """A message without the results that came before it already, each once."""
+    known = [one for one in message.tool_results if one in early]
+    early[:] = [one for one in early if one not in known]
+    return replace(message, content=tuple(block for block in message.content if block not in known))
 
 
 class ReplyReader(ABC):
@@ -78,7 +117,7 @@ class SdkModel(ABC):
 
     async def _answer(self, request: Request, on_text: OnText) -> Reply | None:
         """In pieces unless a host's own arguments ask for it whole: they are sent again as they were."""
-        endpoint, arguments, reader = self.call(request, on_text)
+        endpoint, arguments, reader = self.call(in_pairs(request), on_text)
         arguments, settings = sendable(arguments), request.settings
         if arguments.get("stream"):
             async with await endpoint.create(**arguments, timeout=settings.timeout_seconds) as stream:

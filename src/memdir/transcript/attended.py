@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 16 << 10  # five lines, two of them paths
 MAX_LATE = 20  # sessions that are looked at when another starts: those that were looked at last
+MAX_TRANSCRIPT_BYTES = 64 << 20
 MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
 BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 
@@ -158,7 +159,11 @@ def is_codex_at_work(transcript: str, folder: str) -> bool:
 
 
 def is_headless(environment: Environment, host: str, transcript: str) -> bool:
-    """Whether nobody sees what a hook says: in `claude -p`, under its SDKs, in `codex exec`; others tell."""
+    """Whether nobody sees what a hook says: in `claude -p`, under its SDKs, in `codex exec` and `qwen -p`; others tell.
+    Qwen's user may do without messages of other sessions: for one it keeps, at each prompt, what the files were."""
+    if host == "qwen" and environment.is_headless_qwen:
+        data = read_if_plain(own_transcript(environment, host, transcript), MAX_TRANSCRIPT_BYTES) or b""
+        return b'"file_history_snapshot"' not in data.rpartition(b'"real_user"')[2]
     if host != "codex":
         return host == "claude" and environment.is_headless_claude
     try:
