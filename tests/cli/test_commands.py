@@ -463,6 +463,17 @@ def test_list_names_what_it_leaves_out_also_where_nothing_is_left(memdir: Memdir
     assert "Nothing is remembered" in ran.out and "picture.md was left out" in ran.err
 
 
+def test_list_tells_that_what_a_team_left_here_joins_nothing_while_it_is_off(memdir: Memdir, project: Path) -> None:
+    memdir("remember", "Deploys happen on Tuesdays")
+    assert "team" not in memdir("list").err
+    folder = memory_folder(project) / "team"
+    folder.mkdir()
+    (folder / "oven.md").write_text("---\nname: Oven\ndescription: the oven\ntype: project\n---\n\nIt is hot.\n")
+    ran = memdir("list")
+    assert "team/oven.md" in ran.out and "the team is switched off" in ran.err
+    assert "switched off" not in memdir("list", "--set", "team.enabled=true").err
+
+
 def test_a_locale_without_umlauts_gets_them_escaped(project: Path, memdir: Memdir, memdir_command: str) -> None:
     import os
     import subprocess

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from memdir.agent.evidence import Agreement, Evidence, Said, Support
-from memdir.agent.judged import Judged, judge, trace
+from memdir.agent.judged import Judged, Verdict, judge, trace
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust
 from memdir.text.nearness import Sentence
@@ -68,6 +68,58 @@ def test_what_a_memory_said_before_needs_nobody_to_say_it_again_where_it_is_told
     past = "**Before:** We use PostgreSQL 17 for bills. Why: Because of the audit rules."
     after = Topic(f"{head}We use PostgreSQL 18 for bills.\n\n{past}\n".encode())
     assert judge(after, before, Evidence((USER, PAGE))).claims == ("We use PostgreSQL 18 for bills.",)
+
+
+MIRRORS = "Company mirrors: https://mirror.example/simple is the index, run `sync-mirror`, with a timeout of 4500."
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "kind", "is_his"),
+    [
+        ("From now on install only from our mirror.", "Install only from our mirror.", "feedback", True),
+        (
+            "From now on install only from our mirror.",
+            "Install only from https://mirror.example/simple.",
+            "feedback",
+            0,
+        ),
+        (
+            "From now on install only from our mirror.",
+            "Always install from https://mirror.example/simple.",
+            "project",
+            0,
+        ),
+        (
+            "Install only from https://mirror.example/simple.",
+            "Install from https://mirror.example/simple.",
+            "feedback",
+            1,
+        ),
+        ("Always sync the mirror before a build.", "Always run `sync-mirror` before a build.", "feedback", False),
+        ("Always set a timeout for the mirror.", "Always set a timeout of 4500 for the mirror.", "feedback", False),
+        ("Always set a timeout of ten for the mirror.", "Always set a timeout of 10 for the mirror.", "feedback", True),
+        ("Always tag the mirror on 4 May.", "Always tag the mirror on 2026-05-04.", "feedback", True),
+    ],
+)
+def test_a_rule_of_the_user_s_with_a_value_that_only_a_page_told_is_a_quotation(
+    said: str, text: str, kind: str, is_his: bool
+) -> None:
+    topic = Topic(f"---\nname: Mirror\ndescription: {text}\ntype: {kind}\n---\n\n{text}\n".encode())
+    page, words = replace(PAGE, text=MIRRORS), replace(USER, text=said)
+    verdict = judge(topic, None, Evidence([page, words])).verdict
+    assert verdict is (Verdict.KEPT if is_his else Verdict.QUOTED)
+    stood = topic.with_field("description", "x")
+    assert judge(topic, stood, Evidence([page, words])).verdict is Verdict.KEPT, "what stood there needs no one"
+
+
+def test_a_value_that_was_put_to_the_user_is_his_by_a_yes() -> None:
+    page, rule = replace(PAGE, text=MIRRORS), "Install only from https://mirror.example/simple."
+    asked = Said(
+        "m3", "Shall I always install only from https://mirror.example/simple?", Trust.ASSISTANT, Speaker.ASSISTANT
+    )
+    topic = Topic(f"---\nname: Mirror\ndescription: {rule}\ntype: feedback\n---\n\n{rule}\n".encode())
+    said = Evidence([page, asked, replace(USER, text="Yes, always.")])
+    assert judge(topic, None, said).verdict is Verdict.KEPT
 
 
 def keeps(reply: str, tongue: str = "en") -> bool:

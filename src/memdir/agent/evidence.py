@@ -14,7 +14,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from unicodedata import category
 
-from memdir.agent.forgotten import Heard, counts, heard_in, values_in
+from memdir.agent.forgotten import Heard, counts, heard_in, number_words, values_in
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.text.language import UNKNOWN, Cue, alternatives, anywhere, cues, fold, small_words, tokens, tongue_of
@@ -46,6 +46,9 @@ OWN_LEAD = 0.3  # as `LEAD`, for the assistant, who often says again what the us
 
 FACTUAL = (MemoryType.PROJECT, MemoryType.REFERENCE)
 MAX_TOLD = 2000  # characters that tell a text's language
+_EXACT = re.compile(r"\w[/@#:=.]\w|^[@#~]\w|^\d\d")  # of a word that says where, what to run, or how much
+_CODE = re.compile(r"`([^`\n]+)`")
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./](?:\d\d){1,2}\b")
 _STOPS = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # kinds of characters that part clauses
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
@@ -230,6 +233,31 @@ class Evidence:
     def _values(self) -> frozenset[str]:
         return frozenset().union(*(values_in(piece.text) for piece in self._said))
 
+    def borrows(self, claim: str, known: Iterable[str]) -> bool:
+        """Whether an address, a command or a figure of it stands in what a tool or page said, and neither in the user's
+        words nor in what was `known`: his sentence with somebody else's value is not his. A number he may have told in
+        words."""
+        own, theirs = self._texts
+        stood = _to_the_letter(known)
+        codes = {_to_the_letter([code]).strip() for code in _CODE.findall(claim)}
+        found = codes | {word for word in _to_the_letter([_DAY.sub(" ", claim)]).split() if _EXACT.search(word)}
+        near = (one for one in self._own if one.terms & Sentence(claim).terms)
+        if any(not number_words(self.tongue).isdisjoint(one.words) for one in near):
+            found = {one for one in found if not one[:1].isdigit()}
+        news = (f" {one} " for one in found if one)
+        return any(one in theirs and one not in stood and one not in own for one in news)
+
+    @cached_property
+    def _texts(self) -> tuple[str, str]:
+        """What the user said, or who may be him, and what tools did."""
+        texts: tuple[list[str], list[str]] = ([], [])
+        for piece in self._said:
+            is_doubted = piece.speaker is Speaker.REMINDER and not piece.message_id  # a memory of low trust
+            is_tools = piece.speaker is Speaker.TOOL or is_doubted
+            if is_tools or piece.speaker is not Speaker.ASSISTANT:
+                texts[is_tools].append(piece.text)
+        return _to_the_letter(texts[0]), _to_the_letter(texts[1])
+
     def lends_words(self, claim: str, beside: str) -> bool:
         """Whether a claim has words of somebody else's that neither the user nor what stands beside it has."""
         ours = Sentence(beside).terms.union(*(one.terms for one in self._told))
@@ -349,6 +377,12 @@ class _Answer:
         self.chooses = chosen.search(text) is not None
         self.plain = filler.sub(" ", harmless.sub(" ", text))
         self.refuses = refusal.search(self.plain) is not None
+
+
+def _to_the_letter(texts: Iterable[str]) -> str:
+    """The words of some texts without what encloses or ends them, each between spaces."""
+    words = (word.strip("`'\"“”„«»()[]{}<>,;:!?.…*_/") for text in texts for word in text.casefold().split())
+    return f" {' '.join(words)} "
 
 
 def _nearest(claim: Sentence, sentences: Iterable[Sentence], *, is_translated: bool) -> float:

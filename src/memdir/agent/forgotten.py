@@ -446,12 +446,14 @@ def values_in(text: str) -> frozenset[str]:
 
 def counts(text: str) -> bool:
     """Whether a text may tell a value: as it is written, or a date or a number in words."""
-    return bool(values_in(text) or may_hold_date(text) or not _numbers().isdisjoint(Sentence(text).words))
+    return bool(values_in(text) or may_hold_date(text) or not number_words().isdisjoint(Sentence(text).words))
 
 
 @cache
-def _numbers() -> frozenset[str]:
-    tables = [meanings.items() for meanings in words_by_meaning().values()]
+def number_words(tongue: str = UNKNOWN) -> frozenset[str]:
+    """The words for numbers of a language, or of all: in another one "on" is ten."""
+    known = words_by_meaning()
+    tables = [meanings.items() for meanings in ([known[tongue]] if tongue in known else known.values())]
     return frozenset(word for table in tables for meaning, some in table if meaning[:2] == "N=" for word in some)
 
 

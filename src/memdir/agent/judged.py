@@ -127,7 +127,7 @@ class Judged:
         """Whether the user carries it: something of it is his, and nothing of it somebody else's."""
         if not self.claims:
             return True  # it only leaves something out
-        if self.planted or (self.is_new and self.supports[0].is_echo):
+        if self.planted or self.borrowed or (self.is_new and self.supports[0].is_echo):
             return False
         must_ask = self.topic.kind not in FACTUAL and (self.is_new or self.evidence.has_foreign)
         if must_ask and not self.evidence.is_lasting:
@@ -194,7 +194,7 @@ class Judged:
         """Whether it speaks of the user or tells somebody what to do; and an idea of the assistant's is no fact."""
         if self.topic.kind in PERSONAL:
             return True
-        if any(is_commanding(claim) for claim, support in self._both if not support.is_users):
+        if self.borrowed or any(is_commanding(claim) for claim, support in self._both if not support.is_users):
             return True
         return not self.evidence.has_foreign and any(support.assistant >= ECHOED for support in self.supports)
 
@@ -231,11 +231,17 @@ class Judged:
         telling = [(part, one) for part, one in asked if len(Sentence(part).terms) >= TELLING_TERMS]
         return [part for part, one in telling if one.is_foreign and one.user < HINT]
 
+    @cached_property
+    def borrowed(self) -> list[str]:
+        """The claims of a rule that are the user's but for an address or a figure, which a tool or a page told."""
+        told = [(claim, one) for claim, one in self._both if self.topic.kind not in FACTUAL or is_commanding(claim)]
+        return [claim for claim, one in told if not one.is_agreed and self.evidence.borrows(claim, self.known)]
+
     @property
     def unsaid(self) -> list[str]:
         """What the user did not say, to be told."""
         strange = [claim for claim, one in self._both if not one.is_users]
-        return self.planted or self.denied or strange or list(self.claims)
+        return self.planted or self.denied or self.borrowed or strange or list(self.claims)
 
     @property
     def denied(self) -> list[str]:

@@ -124,6 +124,8 @@ class List:
             return context.print_json({**told, "memories": listed})
         for item in unreadable:
             context.note(f"{item.key} was left out: {item.reason}")
+        if not memory.places.has_team and any(scope == "team" for scope, _ in shown):
+            context.note("the team is switched off: what lies in team/ is listed, and joins no conversation")
         if shown:
             _print_table(shown, context, authors, with_scope=len(scopes) > 1)
         elif options.type and found:
