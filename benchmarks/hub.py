@@ -135,7 +135,7 @@ def serve(kind: str, database: str, port: int) -> None:
     if kind != "bare":
         app = HubApp(Hub(open_database(database), check=lambda *_: None, rates=rates))
     serving = Serving(database, "127.0.0.1", port)
-    server_of(app, serving).run(sockets=[socket.create_server(("127.0.0.1", port), backlog=512)])
+    server_of(app, serving, lambda: None).run(sockets=[socket.create_server(("127.0.0.1", port), backlog=512)])
 
 
 async def bare_answer(scope: Any, receive: Any, send: Any) -> None:

@@ -45,6 +45,13 @@ def test_every_module_that_a_page_names_exists() -> None:
             assert any(path.endswith(f"/{name}") for path in known), f"{page.name} names {name}"
 
 
+def test_each_word_of_the_glossary_is_told_once() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    words = [word.strip() for row in rows for word in row.split(",")]
+    assert "memory" in words
+    assert [word for word in words if words.count(word) > 1] == []
+
+
 def test_the_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "docs.generate", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -221,7 +221,7 @@ def test_a_person_is_asked_before_texts_are_erased(memdir: Memdir, memdir_comman
 def test_what_the_pool_of_connections_says_is_a_line_of_json_without_names(capsys: pytest.CaptureFixture[str]) -> None:
     from memdir.hub.serve import Serving, server_of
 
-    server_of(bare, Serving("", "127.0.0.1", 0))
+    server_of(bare, Serving("", "127.0.0.1", 0), lambda: None)
     logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "pool-2", "user ana at db.internal")
     line = capsys.readouterr().err
     assert "psycopg.pool" in json.loads(line)["error"] and "ana" not in line

@@ -111,9 +111,7 @@ def _is_prose(text: str) -> bool:
     plain = re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", " ", text, flags=re.DOTALL).strip()
     if plain.startswith(("{", "[")) and plain.endswith(("}", "]")):
         return False
-    words = re.findall(r"[^\W\d_]{2,}", plain)
-    wide = re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]", plain)
-    return len(words) >= 2 or len(wide) >= 2
+    return len(re.findall(r"[^\W\d_]{2,}", plain)) >= 2 or sum(map(is_unspaced, plain)) >= 2
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mi
 from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
+from memdir.text.words import plain_words
 from memdir.transcript.message import Message, said_at
 
 SAME = 0.55  # nearness at which two sentences say the same in other words
@@ -149,7 +150,7 @@ class _Told:
     def nearness(self, other: _Told) -> float:
         terms, others = self.sentence.terms, other.sentence.terms
         if min(len(terms), len(others)) < TELLING:
-            return float(_plain(self.text) == _plain(other.text))
+            return float(plain_words(self.text) == plain_words(other.text))
         is_translated = UNKNOWN not in (self.tongue, other.tongue) and self.tongue != other.tongue
         return self.sentence.nearness(other.sentence, is_translated=is_translated)
 
@@ -430,10 +431,6 @@ def _beside(store: MemoryStore) -> Iterator[tuple[bytes, bool]]:
 def _supposed(tongue: str) -> re.Pattern[str]:
     known = alternatives("condition", "en" if tongue == UNKNOWN else tongue)
     return re.compile(rf"(?:{known})[^,;:，；：]*", re.IGNORECASE)
-
-
-def _plain(text: str) -> str:
-    return " ".join("".join(char if char.isalnum() else " " for char in text.casefold()).split())
 
 
 @lru_cache(4096)

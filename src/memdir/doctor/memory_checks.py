@@ -26,7 +26,7 @@ from memdir.store.topic import MemoryType
 from memdir.store.trust import marked_trust
 from memdir.text.dates import read_any
 from memdir.text.deadlines import told_past
-from memdir.text.words import counted
+from memdir.text.words import counted, plain_words
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
@@ -113,7 +113,7 @@ def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
 
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
     """All runs of three words."""
-    words = "".join(c if c.isalnum() else " " for c in text.casefold()).split()
+    words = plain_words(text)
     return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
 
 

@@ -165,9 +165,9 @@ async def purge(
     from it as well. The log may have been read before, as far as it went then."""
     _, name, _, _ = await member_of(database, by.team, member)
     await database.run(SQL["team_locked"], by.team)
-    hands = await (log or TeamLog(by.team)).read(database)
-    own = {rev for rev, one in hands.items() if one.is_of(member)}
-    made = {rev for rev, one in hands.items() if member in one.all} - own
+    texts = await (log or TeamLog(by.team)).read(database)
+    own = {rev for rev, one in texts.items() if one.is_of(member)}
+    made = {rev for rev, one in texts.items() if member in one.all} - own
     live = {rev: (key, etag) for rev, key, etag in await database.run(SQL["entries_living"], by.team)}
     goes = own | made if derived else own
     gone = sorted(live.keys() & goes, key=live.__getitem__)
@@ -180,12 +180,12 @@ async def purge(
     ((revision,),) = await database.run(SQL["team_purged"], by.team)
     await database.run(SQL["member_purged"], revision, by.team, member)
     await record(database, by, "purge", f"{name}: {len(gone)} entries", now)
-    mixed = [live[rev][0] for rev in gone if hands[rev].words - {member}]
-    stays = sorted({hands[rev].key for rev in made} - {live[rev][0] for rev in gone})
+    mixed = [live[rev][0] for rev in gone if texts[rev].words - {member}]
+    stays = sorted({texts[rev].key for rev in made} - {live[rev][0] for rev in gone})
     return Purged(revision, [live[rev][0] for rev in gone], [] if derived else stays, mixed)
 
 
-class Hands(NamedTuple):
+class TextAuthors(NamedTuple):
     """Whose one text is."""
 
     key: str
@@ -204,13 +204,13 @@ class TeamLog:
     nobody but its author has a hand."""
 
     team: str
-    found: dict[int, Hands] = field(default_factory=dict)
-    texts: dict[str, Hands] = field(default_factory=dict)  # by ETag: a text is the same whoever sends it again
+    found: dict[int, TextAuthors] = field(default_factory=dict)
+    texts: dict[str, TextAuthors] = field(default_factory=dict)  # by ETag: a text is the same whoever sends it again
     stands: dict[str, Members] = field(default_factory=dict)  # by key: who had a hand in what stands there
     said: dict[str, str] = field(default_factory=dict)  # who was the first to say a sentence
     last: int = 0
 
-    async def read(self, database: Transaction, *, breathes: bool = False) -> dict[int, Hands]:
+    async def read(self, database: Transaction, *, breathes: bool = False) -> dict[int, TextAuthors]:
         """Read on to its end. Where it `breathes`, others are answered meanwhile."""
         dreamt: Dreamt = {}
         for key, decided, base in await database.run(SQL["accepted"], self.team):
@@ -231,7 +231,7 @@ class TeamLog:
             words = frozenset(self.said.setdefault(one, member) for one in _sentences(content or ""))
             sources = (self.texts[base].all for base in dreamt.get((key, changed), ()) if base in self.texts)
             made = frozenset({member}).union(words, self.stands.get(key, ()), *sources)
-            self.texts[etag] = Hands(key, member, made, words)
+            self.texts[etag] = TextAuthors(key, member, made, words)
         one = self.texts[etag] = self.texts[etag]._replace(all=self.texts[etag].all.union((holds or "").split()))
         self.stands[key] = one.all
         self.found[rev] = one._replace(key=key, all=one.all if content is not None else frozenset())

@@ -178,22 +178,22 @@ def bound_socket(serving: Serving) -> socket.socket:
 def run(serving: Serving, listening: socket.socket) -> None:
     """Serve until told to end."""
     hub = Hub(open_database(serving.database, pooler=serving.pooler, listen=serving.listen))
-    server = server_of(HubApp(hub, access_log=serving.access_log), serving)
-    server.on_end = hub.waiting.let_go
-    server.run(sockets=[listening])
+    server_of(HubApp(hub, access_log=serving.access_log), serving, hub.waiting.let_go).run(sockets=[listening])
 
 
 class WorkerServer(uvicorn.Server):
     """Says that it ends before it waits for what is on its way."""
 
-    on_end: Callable[[], None] = staticmethod(lambda: None)
+    def __init__(self, config: uvicorn.Config, on_end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_end = on_end
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.on_end()
+        self._on_end()
         await super().shutdown(sockets)
 
 
-def server_of(app: ASGIApp, serving: Serving) -> WorkerServer:
+def server_of(app: ASGIApp, serving: Serving, on_end: Callable[[], None]) -> WorkerServer:
     """The server for an application, with our bounds and our log."""
     gc.freeze()  # what was loaded stays: nobody goes through it again and again to see whether it is still needed
     config = uvicorn.Config(
@@ -216,7 +216,7 @@ def server_of(app: ASGIApp, serving: Serving) -> WorkerServer:
         log = logging.getLogger(name)
         log.handlers, log.propagate = [_PlaceOnly()], False
         log.setLevel(logging.ERROR if name == "uvicorn.error" else logging.WARNING)
-    return WorkerServer(config)
+    return WorkerServer(config, on_end)
 
 
 class _PlaceOnly(logging.Handler):
