@@ -86,9 +86,26 @@ def test_a_database_in_which_nothing_may_be_made_or_written_is_told(
     run_sql(postgres, "alter database hub_read set default_transaction_read_only = on")
     guest, only_read = postgres.url_of("hub_guest").replace("postgres@", "hub_guest@"), postgres.url_of("hub_read")
     for place, why in ((guest, "permission denied"), (only_read, "read-only transaction")):
-        for words in (("serve", "--check"), ("admin", "teams")):
+        for words in (("serve", "--check"), ("admin", "add-team", "acme")):
             ran = memdir("hub", *words, "--database", place)
             assert ran.code == 1 and "the hub's database cannot be used" in ran.err and why in ran.err
+
+
+@pytest.mark.parametrize("is_postgres", [False, True])
+def test_a_database_without_a_hub_is_told_and_stays_as_it_is(
+    memdir: Callable[..., Ran], postgres: Postgres, tmp_path: Path, is_postgres: bool
+) -> None:
+    """A backup that went into another one, say: `restored` would find no team in it, and nothing to repeat."""
+    place = postgres.url_of("hub_empty") if is_postgres else str(tmp_path / "empty.sqlite3")
+    if is_postgres:
+        run_sql(postgres, "create database hub_empty")
+    else:
+        Path(place).touch()
+    for words in (("admin", "teams"), ("admin", "restored"), ("work", "--nightly")):
+        ran = memdir("hub", *words, "--database", place)
+        assert ran.code == 2 and "there is no hub in that database" in ran.err and "--database right?" in ran.err
+    made = memdir("hub", "admin", "add-team", "acme", "--database", place)
+    assert made.code == 0 and "acme" in memdir("hub", "--database", place).out
 
 
 def test_a_proxy_may_stand_in_front(memdir: Callable[..., Ran]) -> None:

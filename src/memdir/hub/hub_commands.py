@@ -49,8 +49,9 @@ def _place(options: argparse.Namespace, context: Any, *, creates: bool) -> str:
         remedy = "Name an SQLite file, or postgresql://…"
         raise UsageError(f"{_told(place)} is no database that a hub knows", remedy=remedy)
     if not os.path.exists(path) and not creates:
-        remedy = "Is --database right? `memdir hub serve` and `memdir hub admin add-team` make a new one"
-        raise UsageError(f"there is no hub's database {path}", remedy=remedy)
+        from memdir.hub.hub_database import NO_HUB
+
+        raise UsageError(f"there is no hub's database {path}", remedy=NO_HUB)
     if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
         raise MemdirError(f"you may not use {path}", remedy="Do it as the user that the hub runs as: it owns the file")
     return place
@@ -99,7 +100,9 @@ class HubServe:
         chosen = {name: getattr(options, name) for name in names}
         serving = Serving(_place(options, context, creates=True), **chosen)
         require_private(serving)
-        _with_database(serving.database, lambda database: database.run("select 1"))  # its tables are up to date now
+        _with_database(
+            serving.database, lambda database: database.run("select 1"), creates=True
+        )  # its tables are up to date now
         if options.check:
             return _tell(options, context, {"database": _told(serving.database)}, "The tables are up to date")
         with bound_socket(serving) as listening:
@@ -182,10 +185,13 @@ class HubAdmin:
         from memdir.hub.reply import HubRefusal
 
         self._read(options)
-        place = _place(options, context, creates=options.action == "add-team")
+        creates = options.action == "add-team"
+        place = _place(options, context, creates=creates)
 
         def do(*, is_dry: bool) -> tuple[dict[str, object], list[str]]:
-            return _with_database(place, lambda database: act(database, options, _now(), is_dry=is_dry))
+            return _with_database(
+                place, lambda database: act(database, options, _now(), is_dry=is_dry), creates=creates
+            )
 
         try:
             only_looks, may_erase = options.dry_run, options.action in ("purge", "prune") or options.purge
@@ -254,11 +260,12 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-def _with_database(place: str, do: Callable[[Any], Awaitable[T]]) -> T:
+def _with_database(place: str, do: Callable[[Any], Awaitable[T]], *, creates: bool = False) -> T:
     from memdir.hub.hub_database import DatabaseBusy, open_database
 
     async def opened() -> T:
         database = open_database(place, pooler=True)  # nothing is asked twice here, so nothing is prepared
+        database.creates = creates
         await database.connect()
         try:
             return await do(database)

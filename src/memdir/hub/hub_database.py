@@ -13,9 +13,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from memdir.disk.shipped import shipped_path, shipped_text
-from memdir.errors import MemdirError
+from memdir.errors import MemdirError, UsageError
 
 MOST_TOGETHER = 64
+NO_HUB = "Is --database right? `memdir hub serve` and `memdir hub admin add-team` make a new one"
 # Numbered SQL files are applied once and in order, by whoever holds the database's lock (ADR 0068).
 MADE = "create table if not exists hub_migrations (number integer primary key, name text not null)"
 KNOWN = "select number from hub_migrations order by number"
@@ -90,6 +91,7 @@ class Transaction(Protocol):
 class HubDatabase(Transaction, Protocol):
     """One database. Outside of `transaction()` each statement stands for itself."""
 
+    creates: bool  # whether one that is empty becomes a hub's
     skip_locked: str  # at the end of a statement that takes a row which nobody else has
 
     async def connect(self) -> None: ...
@@ -131,11 +133,13 @@ def open_database(place: str, *, pooler: bool = False, listen: str = "") -> HubD
     return SqliteDatabase(place.removeprefix("sqlite:///"))
 
 
-def missing_migrations(engine: str, done: Iterable[int]) -> list[tuple[int, str, str]]:
+def missing_migrations(engine: str, done: Iterable[int], *, creates: bool) -> list[tuple[int, str, str]]:
     """What is still to be applied: number, name and text of each."""
     folder = f"hub/migrations/{engine}"
     known = {int(name[:4]): name for name in sorted(os.listdir(shipped_path(folder))) if name.endswith(".sql")}
     applied = set(done)
+    if not applied and not creates:
+        raise UsageError("there is no hub in that database", remedy=NO_HUB)
     if strange := applied - known.keys():
         told = f"the hub's database was made by a newer memdir (step {max(strange)} is not known here)"
         raise MemdirError(told, remedy="Install that version, or a newer one")

@@ -25,6 +25,7 @@ WAIT_SECONDS = 5.0  # for a free connection, and for a first one
 LOOK_SECONDS = 0.5  # between looks where nothing can be listened to
 CHANNEL = "memdir_hub"
 MIGRATING = 7436_001  # the advisory lock of whoever changes the tables
+_REMEDY = "Is PostgreSQL running, is the password in ~/.pgpass or PGPASSFILE, and may this user make tables there?"
 # The server went away, shuts down, or is a replica by now: another connection may do better.
 _GONE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
@@ -62,6 +63,7 @@ def _spelled(statement: str) -> bytes:
 class PostgresDatabase:
     """The hub's tables on a server."""
 
+    creates = True
     skip_locked = "for update skip locked"
 
     def __init__(self, url: str, *, pooler: bool = False, listen: str = "") -> None:
@@ -87,16 +89,16 @@ class PostgresDatabase:
                 await self._migrate(connection)
         except psycopg.Error as error:  # also of rights, and of a database that is only read
             told = f"the hub's database cannot be used: {str(error).partition(chr(10))[0]}"
-            raise MemdirError(told, remedy="Is PostgreSQL running, and may this user make tables there?") from None
+            raise MemdirError(told, remedy=_REMEDY) from None
         await self._pool.open(wait=True, timeout=WAIT_SECONDS)
 
-    @staticmethod
-    async def _migrate(connection: psycopg.AsyncConnection[Row]) -> None:
+    async def _migrate(self, connection: psycopg.AsyncConnection[Row]) -> None:
         """In one transaction under the lock: of two that start at once the second finds nothing to do."""
         await connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATING,))
         await connection.execute(tables.MADE.encode())
         done = await (await connection.execute(tables.KNOWN.encode())).fetchall()
-        for number, name, text in tables.missing_migrations("postgres", (number for (number,) in done)):
+        known = (number for (number,) in done)
+        for number, name, text in tables.missing_migrations("postgres", known, creates=self.creates):
             await connection.execute(text.encode())
             await connection.execute(_spelled(tables.DONE), (number, name))
 

@@ -29,6 +29,7 @@ NOTHING = (None, 0, 0)  # how an entry stands that never was
 class SqliteDatabase:
     """The hub's tables in one file."""
 
+    creates = True
     skip_locked = ""  # there is one writer at a time anyway
 
     _connection: sqlite3.Connection  # from `connect` on
@@ -58,13 +59,12 @@ class SqliteDatabase:
         self._connection.execute("pragma cache_size = -16384")  # in KiB: what several batches write is written once
         self._connection.execute("pragma foreign_keys = on")
 
-    @staticmethod
-    def _migrate(connection: sqlite3.Connection) -> None:
+    def _migrate(self, connection: sqlite3.Connection) -> None:
         connection.execute("begin immediate")
         with connection:
             connection.execute(tables.MADE)
             done = [number for (number,) in connection.execute(tables.KNOWN)]
-            for number, name, text in tables.missing_migrations("sqlite", done):
+            for number, name, text in tables.missing_migrations("sqlite", done, creates=self.creates):
                 for statement in text.split(";\n"):
                     connection.execute(statement)
                 connection.execute(tables.DONE, (number, name))
