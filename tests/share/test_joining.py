@@ -83,6 +83,30 @@ def test_what_goes_along_goes_because_somebody_says_so(
     assert {header.key for header in open_memory(project).list(scope="team")} == {"printer.md", "project_layoffs.md"}
 
 
+def test_what_was_set_aside_at_a_join_comes_along_when_somebody_says_so_later(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    """The same team at another address; what had not been sent yet would lie there for good."""
+    old, new, third = (FolderPlace(tmp_path / name) for name in ("red", "new", "third"))
+    in_red(memdir, old, tmp_path)
+    open_memory(project).add("The party is a surprise", name="party", scope="team")  # not sent yet
+    cleo = member(new, "cleo", tmp_path, time.time)
+    cleo.put("printer.md", memory_text("printer", "The printer is called Penelope now."))
+    cleo.sync()
+    assert "3 memories of" in memdir("join", new.where).err
+    os.rename(old.where, tmp_path / "gone")
+    assert memdir("join", third.where, "--with-memories").code == 0
+    assert holds(third, "Penelope") and not holds(third, "surprise"), "what was set aside for another is not meant"
+    assert memdir("join", new.where).code == 0 and not holds(new, "surprise")
+    ran = memdir("join", new.where, "--with-memories")
+    assert ran.code == 0 and "came along" in ran.err
+    assert holds(new, "surprise") and holds(new, "Layoffs")
+    cleo.sync()
+    files = cleo.files()
+    assert "Penelope" in files["printer.md"] and "Ulysses" in str(files), "both texts, as in any conflict"
+    assert "nothing here" in memdir("join", new.where, "--with-memories").err
+
+
 def test_what_another_team_deleted_stays_deleted_when_one_comes_back(
     memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path
 ) -> None:

@@ -175,7 +175,9 @@ async def _purge(step: AdminStep) -> Told:
     lines += [f"  {key}{', with what others wrote in it' * (key in told.mixed)}" for key in told.removed]
     if told.derived:
         names = ", ".join(told.derived)
-        lines.append(f"Others wrote these with words of {step.name}'s, and they stay (--derived removes them): {names}")
+        lines.append(
+            f"Others wrote these, or old versions, with words of {step.name}'s; they stay (--derived removes them): {names}"
+        )
     return told._asdict(), lines
 
 

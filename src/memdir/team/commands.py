@@ -34,6 +34,7 @@ from memdir.team.joining import (
     FORGOTTEN,
     Joined,
     Others,
+    bring_along,
     change_teams,
     drop_token,
     guess_address,
@@ -148,6 +149,7 @@ class Join:
         if not memory.places.syncs:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
         aside, kept = change_teams(memory, before, joined.address, is_along=is_along)
+        came, whose = bring_along(memory, joined.address) if options.with_memories and before is None else (0, "")
         with context.progress(SYNCING) as on_progress:
             report = memory.team.sync(on_progress=on_progress)
         if options.json:
@@ -155,11 +157,15 @@ class Join:
             told |= {"setAside": kept, "setAsideIn": aside if kept else None}
             return int(context.print_json({**told, **_plain(report)}))
         _tell_team(joined, memory, options, context)
+        if came:
+            context.note(f"{counted(came, 'memory', 'memories')} of {shown_line(whose)} came along")
+        elif options.with_memories and not (before and before.keys):
+            context.note("there is nothing here that was written for another team")
         if before and kept:
-            back = "" if before.remote == FORGOTTEN else ". `memdir join` of that team brings them back"
+            back = "" if before.remote == FORGOTTEN else "; `memdir join` of that team brings them back"
             context.note(
                 f"{counted(kept, 'memory', 'memories')} of {shown_line(before.remote)} ({before.told}) set aside, in"
-                f" {aside}: this team does not get them{back}"
+                f" {aside}: this team gets them only with --with-memories{back}"
             )
         _tell_report(report, context)
         return 0

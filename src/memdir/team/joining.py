@@ -239,13 +239,27 @@ def change_teams(memory: MemDir, before: Others | None, address: Address, *, is_
                     change.delete(key)
                     change.drop_entry(key)
         if is_other:
-            keep_bytes(os.path.join(aside, "remote"), remote.encode("utf-8", "replace") + b"\n")
+            keep_bytes(os.path.join(aside, "remote"), f"{remote}\n{address}\n".encode("utf-8", "replace"))
             for name in _NOTES:
                 _move(getattr(place, name), os.path.join(aside, os.path.basename(getattr(place, name))))
         _bring_back(memory, place.aside_of_team(str(address)))
         if not remote_of_note(place):
             KnownTeam(place, str(address)).save()
     return aside, len(keys)
+
+
+def bring_along(memory: MemDir, address: Address) -> tuple[int, str]:
+    """What was set aside when this team was joined comes to it after all, as somebody says now: it is the one from
+    before at another address, say. Gives how many memories, and whose they were."""
+    top, count, whose = os.path.dirname(memory.place.aside_of_team("")), 0, ""
+    with locked(memory.place.team_lock, wait_seconds=WAIT_SECONDS):
+        for name in sorted(os.listdir(top)) if os.path.isdir(top) else ():
+            told = (read_if_plain(os.path.join(top, name, "remote"), _MAX_SETTINGS_BYTES) or b"").decode().splitlines()
+            if told[1:] == [str(address)]:
+                whose, found = told[0], dict(walk(os.path.join(top, name, MEMORIES)))
+                _bring_back(memory, os.path.join(top, name), is_same=False)
+                count += len(found)
+    return count, whose
 
 
 def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
@@ -260,9 +274,10 @@ def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
         keep_bytes(os.path.join(folder, key), data, mtime_ns=status.st_mtime_ns)
 
 
-def _bring_back(memory: MemDir, aside: str) -> None:
+def _bring_back(memory: MemDir, aside: str, *, is_same: bool = True) -> None:
     """What was set aside of this team: its memories first, then what is known of it. What came along under the name of
-    one of them lies beside it, as in any conflict. What cannot be written now stays where it is."""
+    one of them lies beside it, as in any conflict. What cannot be written now stays where it is. Where it `is_same` no
+    team's, its memories come along."""
     folder, place = os.path.join(aside, MEMORIES), memory.place
     if not os.path.isdir(aside):
         return
@@ -275,14 +290,16 @@ def _bring_back(memory: MemDir, aside: str) -> None:
                     left.append(key)
                     continue
                 if (along := change.read(key)) not in (None, data):
-                    second, text = beside(key, along or b"", change.read)
+                    second, text = beside(key, (along if is_same else data) or b"", change.read)
                     change.write(second, text)
                     change.put_entry(second, Topic(text))
+                    if not is_same:
+                        continue
                 change.write(key, data, mtime_ns=entry.stat(follow_symlinks=False).st_mtime_ns)
                 change.put_entry(key, Topic(data))
             except MemdirError:
                 left.append(key)
-    for name in _NOTES:
+    for name in _NOTES if is_same else ():
         _move(os.path.join(aside, os.path.basename(getattr(place, name))), getattr(place, name))
     if not left:
         delete_tree(aside)
