@@ -101,7 +101,8 @@ class TeamMemory:
             sync = self.joined(on_progress=on_progress, require_free=require_free)
             report = sync.run(is_dry=is_dry, pushes_only=pushes_only)
         except MemdirError as error:
-            if self._places.syncs and not isinstance(error, LockBusy):  # another is at it
+            is_left = self._places.settings_now().team_remote != self._places.settings.team_remote
+            if self._places.syncs and not is_left and not isinstance(error, LockBusy):  # another is at it
                 note_outcome(place, getattr(error, "kind", "broken"), str(error), self._clock())
             raise
         if not is_dry:

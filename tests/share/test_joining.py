@@ -259,6 +259,10 @@ def test_who_has_left_is_left_by_what_is_open_still(memdir: Memdir, tmp_path: Pa
     with pytest.raises(UsageError, match="no team was joined"):
         memory.team.sync()
     assert not holds(red, "after I left")
+    memdir("join", FolderPlace(tmp_path / "blue").where)
+    with pytest.raises(UsageError, match="no team was joined"):
+        memory.team.sync()
+    assert json.loads(memdir("sync", "--status", "--json").out)["failure"] is None, "the one that is joined now works"
 
 
 @pytest.mark.parametrize(("answer", "goes"), [("give", True), ("", False), ("cancel", None)])

@@ -89,6 +89,8 @@ def test_a_conflict_is_shown_and_settled(memdir: Memdir, where: str, tmp_path: P
     assert found["memory"] == "project_deploys.md"
     shown = at(homes[0], memdir, "sync", "--resolve").out
     assert "another version of project_deploys.md (from the team, by" in shown, "and whose it is"
+    for words in (("show", "project_deploys.md"), ("log", "project_deploys.md")):
+        assert at(homes[0], memdir, *words).code == 0, "the whole file name is one's alone"
     assert at(homes[0], memdir, "sync", "--resolve", found["file"]).code == 0
     assert at(homes[0], memdir, "sync", "--resolve", "project_deploys.md").code == 2, "it is settled"
     assert answer(at(homes[0], memdir, "sync", "--json"))["sentDeletions"] == [found["file"]]

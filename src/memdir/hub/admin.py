@@ -176,7 +176,7 @@ async def _purge(step: AdminStep) -> Told:
     if told.derived:
         names = ", ".join(told.derived)
         lines.append(
-            f"Others wrote these, or old versions, with {step.name}'s words; they stay (--derived removes them): {names}"
+            f"Others wrote these, or old versions, with {step.name}'s words; they stay without --derived: {names}"
         )
     return told._asdict(), lines
 
