@@ -23,7 +23,7 @@ from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.shared import author_of, fault_of_member
 from memdir.team.joining import Others, change_teams, keep_token, meet
 from tests.conftest import Ran
-from tests.hub.servers import Client, HubServer
+from tests.hub.servers import Client, HubServer, start_hub
 from tests.security.fakes import github_token
 from tests.share.remotes import FolderPlace, GitPlace, TeamPlace, member, memory_text
 
@@ -476,6 +476,21 @@ def test_who_begins_a_team_in_a_repository_is_told_and_the_next_one_is_not(
     assert "a new team" not in memdir("join", str(tmp_path / "team.git")).out
 
 
+def test_a_team_that_answers_at_another_spelling_of_its_address_is_the_same(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    place = GitPlace(tmp_path / "team.git")
+    memdir("join", place.where)
+    memdir("remember", "Deploys go out on Tuesdays", "--scope", "team", "--name", "deploys")
+    memdir("sync")
+    open_memory(project).add("The party is a surprise", name="party", scope="team")  # not sent yet
+    ran = memdir("join", f"file://{place.where}")
+    assert ran.code == 0 and "set aside" not in ran.err and holds(place, "surprise")
+    assert memdir("sync", "--json").code == 0
+    memdir("join", FolderPlace(tmp_path / "other").where)
+    assert memdir("join", place.where).code == 0 and len(open_memory(project).list(scope="team")) == 2
+
+
 # Tokens
 
 
@@ -516,6 +531,23 @@ def test_two_projects_are_in_two_teams_of_one_hub(
     memdir("leave", cwd=third)
     assert "token is gone" in memdir("leave", cwd=projects[1]).err
     assert list(tokens.iterdir()) == []
+
+
+def test_a_hub_that_moved_to_another_port_gets_what_waits(
+    hub: HubServer, teams: list[Client], memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    token = hub.member(teams[0], "Ann").token
+    assert memdir("join", f"http://127.0.0.1:{hub.port}", stdin=token).code == 0
+    memdir("remember", "Deploys go out on Tuesdays", "--scope", "team", "--name", "deploys")
+    memdir("sync")
+    open_memory(project).add("The party is a surprise", name="party", scope="team")  # not sent yet
+    moved = start_hub(hub.database, tmp_path / "log")
+    try:
+        ran = memdir("join", f"http://127.0.0.1:{moved.port}", "--json", stdin=token)
+        assert json.loads(ran.out)["sent"] == ["project_party.md"] and json.loads(ran.out)["setAside"] == 0
+    finally:
+        moved.stop()
+    assert teams[0].keys() == ["project_deploys.md", "project_party.md"]
 
 
 def test_a_hub_without_its_scheme_is_told_how_it_is_written(memdir: Memdir, project: Path) -> None:

@@ -9,13 +9,14 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from memdir.disk.atomic import delete_file, delete_tree, keep_bytes, make_folder
 from memdir.disk.lock import locked
 from memdir.disk.plain_file import read_if_plain, read_with_status
 from memdir.disk.plain_json import decode
 from memdir.errors import DiskError, MemdirError, RemoteError, UsageError
-from memdir.layout import Layout
+from memdir.layout import Layout, Place
 from memdir.memdir import MemDir
 from memdir.prompts.door import shown_line
 from memdir.share.known import KnownTeam
@@ -216,9 +217,18 @@ class Others:
 
 def is_same(remote: str, address: Address) -> bool:
     try:
-        return Address.parse(remote) == address
+        return _known_as(Address.parse(remote)) == _known_as(address)
     except UsageError:
         return False
+
+
+def _known_as(address: Address) -> tuple[str, ...]:
+    """One team in whatever spelling of its address: of a hub, whose port and scheme may change, the host and the id
+    that was drawn for the team; a repository on this disk has several names."""
+    if address.kind == "hub" and address.team:
+        return address.kind, urlsplit(address.where).hostname or "", address.team
+    where = address.where.removeprefix("file://")
+    return address.kind, os.path.realpath(where) if os.path.isabs(where) else where
 
 
 def change_teams(memory: MemDir, before: Others | None, address: Address, *, is_along: bool) -> tuple[str, int]:
@@ -242,24 +252,36 @@ def change_teams(memory: MemDir, before: Others | None, address: Address, *, is_
             keep_bytes(os.path.join(aside, "remote"), f"{remote}\n{address}\n".encode("utf-8", "replace"))
             for name in _NOTES:
                 _move(getattr(place, name), os.path.join(aside, os.path.basename(getattr(place, name))))
-        _bring_back(memory, place.aside_of_team(str(address)))
-        if not remote_of_note(place):
-            KnownTeam(place, str(address)).save()
+        for folder, whose, _ in _set_aside(place):
+            if is_same(whose, address):
+                _bring_back(memory, folder)
+        if (noted := remote_of_note(place)) != str(address):
+            known = KnownTeam.load(place, noted)
+            known.remote = str(address)
+            known.save()
     return aside, len(keys)
 
 
 def bring_along(memory: MemDir, address: Address) -> tuple[int, str]:
     """What was set aside when this team was joined comes to it after all, as somebody says now: it is the one from
     before at another address, say. Gives how many memories, and whose they were."""
-    top, count, whose = os.path.dirname(memory.place.aside_of_team("")), 0, ""
+    count, told = 0, ""
     with locked(memory.place.team_lock, wait_seconds=WAIT_SECONDS):
-        for name in sorted(os.listdir(top)) if os.path.isdir(top) else ():
-            told = (read_if_plain(os.path.join(top, name, "remote"), _MAX_SETTINGS_BYTES) or b"").decode().splitlines()
-            if told[1:] == [str(address)]:
-                whose, found = told[0], dict(walk(os.path.join(top, name, MEMORIES)))
-                _bring_back(memory, os.path.join(top, name), is_same=False)
-                count += len(found)
-    return count, whose
+        for folder, whose, joined in _set_aside(memory.place):
+            if is_same(joined, address):
+                told, count = whose, count + len(dict(walk(os.path.join(folder, MEMORIES))))
+                _bring_back(memory, folder, is_same=False)
+    return count, told
+
+
+def _set_aside(place: Place) -> list[tuple[str, str, str]]:
+    """The folders of what was set aside, of which team, and for which."""
+    top, found = os.path.dirname(place.aside_of_team("")), list[tuple[str, str, str]]()
+    for folder in (os.path.join(top, name) for name in (sorted(os.listdir(top)) if os.path.isdir(top) else ())):
+        data = read_if_plain(os.path.join(folder, "remote"), _MAX_SETTINGS_BYTES) or b""
+        whose, _, joined = data.decode("utf-8", "replace").strip().partition("\n")
+        found.append((folder, whose, joined))
+    return found
 
 
 def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
