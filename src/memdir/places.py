@@ -68,7 +68,7 @@ class Places:
         return found
 
     def look_again(self) -> None:
-        """Find everything anew, when a store has followed the project."""
+        """Find everything again, when a store has followed the project."""
         layout = self.layout
         found = Places.read(self.environment, layout.work_tree, user=layout.user, flags=self._flags)
         self.layout, self.settings, self.place = found.layout, found.settings, found.place

@@ -126,7 +126,7 @@ class Models:
 
 
 class Recallers:
-    """What finds the memories that help with a message, for each scope; made once, and anew when a store followed its
+    """What finds the memories that help with a message, for each scope; made once, and again when a store followed its
     project."""
 
     def __init__(self, places: Places, stores: Stores, models: Models, clock: Callable[[], float], sink: Sink) -> None:

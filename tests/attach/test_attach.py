@@ -465,7 +465,7 @@ def nothing() -> None:
 def test_what_a_client_wrote_while_its_user_read_the_changes_stays(
     run: Run, memdir_command: str, project: Path, user_home: Path, word: str
 ) -> None:
-    """Every running Claude writes in that file: the changes are planned, and asked for, anew."""
+    """Every running Claude writes in that file: the changes are planned, and asked for, again."""
     state = user_home / ".claude.json"
     run("attach", "codex", "--yes")
     if word == "detach":

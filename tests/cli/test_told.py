@@ -108,4 +108,4 @@ def test_a_blob_is_kept_or_refused_at_the_door_and_breaks_nothing(memdir: Memdir
 
 @pytest.mark.parametrize("pattern", [_CODE, _PATH, *(mark for _, mark in _MARKS)], ids=lambda it: it.pattern[:20])
 def test_no_pattern_goes_through_a_blob_again_and_again(pattern: re.Pattern[str]) -> None:
-    assert pattern.search("x" * 1_000_000) is None  # hours, where each letter begins anew
+    assert pattern.search("x" * 1_000_000) is None  # hours, where each letter begins again

@@ -247,7 +247,7 @@ class Disk:
 
 
 def recording(trace: str, command: list[str], *, with_reads: bool) -> list[str]:
-    """The command, all it writes recorded; its reads too, which are dear, where a program reads and writes by turns."""
+    """The command, all it writes recorded; its reads too, where one reads and writes by turns."""
     traced = TRACED + ",read" * with_reads
     return ["strace", "-f", "-y", "-qq", "-s", "99999999", "-o", trace, "-e", f"trace={traced}", *command]
 

@@ -385,7 +385,7 @@ def test_a_copy_of_sqlite_made_while_it_is_written_can_be_served(tmp_path: Path)
         assert [one["key"] for one in page["entries"]] == ["n9.md"], "texts of the backup are no news"
         assert page["restored"] == later - 1 > 1_000_005, "what a machine saw before that, the hub may have lost"
         restored.admin("restored")
-        assert after.manifest(6)["restored"] > later, "each time anew"
+        assert after.manifest(6)["restored"] > later, "each time again"
         assert after.get("n0.md").data == b"text"
     finally:
         restored.stop()
@@ -411,6 +411,6 @@ def test_a_dump_of_postgresql_can_be_restored_and_served(postgres: Postgres, tmp
         later = after.put("b.md", "two").body["revision"]
         assert after.manifest()["restored"] == later - 1 > 1_000_001
         restored.admin("restored")
-        assert after.manifest()["restored"] > later, "each time anew"
+        assert after.manifest()["restored"] > later, "each time again"
     finally:
         restored.stop()

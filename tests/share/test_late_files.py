@@ -169,7 +169,7 @@ def test_a_list_that_comes_before_its_text_makes_nobody_send_an_older_one(team: 
 
 @pytest.mark.parametrize("what", ["half", "empty", "absent", "older", "both"])
 def test_a_list_that_is_damaged_takes_nobody_back(team: Team, folder: Path, what: str) -> None:
-    """Neither one's own, which is written anew, nor another's, which counts as it was."""
+    """Neither one's own, which is written again, nor another's, which counts as it was."""
     ann, bob, cleo = team("ann", "bob", "cleo")
     shared(ann, bob, cleo, **{name: memory_text(name, BODY) for name in "abc"})
     edit(bob, "a.md", "First line", "Bob's words")

@@ -166,7 +166,7 @@ class RandomTeam(RuleBasedStateMachine):
             return
         if any(key.casefold() == name.casefold() for key in one.files()):
             return  # a person sees that there is one
-        known = KnownTeam.load(one.store.place, one.where).text(name)  # lost here, and written anew: an edit of that
+        known = KnownTeam.load(one.store.place, one.where).text(name)  # lost here, and written again: an edit of that
         self.removed |= self.tokens((known or b"").decode())
         text = "\n\n".join([f"slot: {self.token(one)}", "A line that nobody changes.", f"end: {self.token(one)}"])
         one.put(name, memory_text(name, text))

@@ -127,7 +127,7 @@ def test_what_a_teammate_gave_with_a_secret_is_theirs_to_mend(memdir: Memdir, tm
     version = Version(digest_of(text), "Ann", 1e9)
     assert theirs.push(Delta({"token.md": version}, {"token.md": text}), expected=Manifest()).accepted
     told = memdir("sync").err
-    assert "as Ann gave it to the team" in told and "ask Ann to mend or delete it there" in told
+    assert "as Ann gave it to the team" in told and "ask Ann to repair or delete it there" in told
     assert "Take it out" not in told
 
 

@@ -309,7 +309,7 @@ def test_unchanged_is_an_answer_to_one_question_only() -> None:
 
 
 def test_who_is_asked_to_wait_goes_on_where_the_exchange_is_not_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A member who comes back to a hub that was restored asks once a memory: who began anew would never be through."""
+    """A member who comes back to a hub that was restored asks once a memory: who began again would never be through."""
     asked: list[bytes] = []
 
     def every_second(wire: socket.socket, request: bytes) -> None:

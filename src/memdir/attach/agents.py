@@ -75,7 +75,7 @@ class Agent:
 
     @property
     def again(self) -> str:
-        """What `memdir` is told to attach it anew, where it is attached."""
+        """What `memdir` is told to attach it again, where it is attached."""
         return f"attach {self.name} --here" if self.is_here else f"attach {self.name}"
 
     @property

@@ -255,7 +255,7 @@ def _record(context: Any) -> AttachRecord:
 
 
 def _carry_out(planned: Callable[[], EditPlan], options: argparse.Namespace, context: Any) -> tuple[EditPlan, int]:
-    """Show, ask and write. What a client wrote in its settings meanwhile is planned for, and shown, anew."""
+    """Show, ask and write. What a client wrote in its settings meanwhile is planned for, and shown, again."""
     for _ in range(_TRIES - 1):
         plan = planned()
         try:

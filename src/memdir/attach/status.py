@@ -214,7 +214,7 @@ def _look_for_silence(agent: Agent, one: Attachment, memory: MemDir, fired: floa
         if begun and begun > max(since, fired) and not os.path.exists(memory.layout.attended(ref.id)):
             one.problems.append(
                 f"a session began here at {iso_time(begun)}, and no hook was called: see in {agent.title} whether it "
-                "runs hooks, and start it anew"
+                "runs hooks, and start it again"
             )
             return
 

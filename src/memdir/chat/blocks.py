@@ -1,5 +1,5 @@
 """Cuts streaming Markdown into blocks that are complete, each to be rendered once, and the one that is still open: to
-render a whole text anew for every token costs seconds."""
+render a whole text again for every token costs seconds."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class ChatHost:
         text = next((text for text in said if text), "")
         if self.session.should_compact:
             await self.compact(is_automatic=True)
-            self._write_unwritten()  # the day is told anew
+            self._write_unwritten()  # the day is told again
         return text
 
     def keep(self, text: str, about: Sequence[Message] = ()) -> None:

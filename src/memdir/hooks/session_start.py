@@ -2,7 +2,7 @@
 
 Reading two thousand memories to list them takes longer than all the rest of a hook. So the parts of the text are kept
 beside the derived index of recall, with the state of the files that they were made from: a hook brings in what changed
-since, and the worker makes them anew.
+since, and the worker makes them again.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ class TeamLog:
 
     def _take(self, dreamt: Dreamt, rev: int, key: str, etag: str | None, member: str, *row: Any) -> None:
         self.last, (changed, holds, content) = rev, row
-        if etag is None:  # deleted: what comes after is begun anew
+        if etag is None:  # deleted: what comes after is begun again
             self.stands.pop(key, None)
             return
         if etag not in self.texts:

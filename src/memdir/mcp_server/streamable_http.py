@@ -68,7 +68,7 @@ def open_server(port: int, layout: Layout, open_memory: Callable[[], MemDir]) ->
 
 
 def _token(path: str) -> str:
-    """Made once, and readable by its owner alone: one that others could read, or put there, is made anew."""
+    """Made once, and readable by its owner alone: one that others could read, or put there, is made again."""
     known = (read_if_plain(path, 1_000) or b"").decode("ascii", "replace").strip()
     if len(known) >= 32 and _is_owners_alone(path):
         return known

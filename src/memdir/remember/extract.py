@@ -315,7 +315,7 @@ class Extraction:
     async def _log(
         self, turn: FinishedTurn, new: Sequence[Message], dated: Sequence[Message], kept: Sequence[str], draft: LogDraft
     ) -> Extracted | Skipped | None:
-        """The same, where what was learned goes into the log of the day (K4); None where it has to be done anew."""
+        """The same, where what was learned goes into the log of the day (K4); None where it has to be done again."""
         root, cwd, now = draft.store.root, self.plan.cwd, self.clock()
         tools = Toolbox(draft.tools(), ToolContext(cwd, DiskFiles()))
         gate = LogGate(root, cwd, why_no_bash())

@@ -108,7 +108,7 @@ class _Found:
 
     def in_file(self) -> _Found:
         """The same where it stands: what a person pinned or guards is not sure to go, and what is made from the text,
-        name and description, is made anew where some of the text goes."""
+        name and description, is made again where some of the text goes."""
         topic, sure, mixed = self.topic, self.sure, self.mixed
         body, description = set(sentences_of(topic.body)), set(sentences_of(topic.description))
         if _why_held(topic):
@@ -203,7 +203,7 @@ def carry_out(planned: Sequence[PurgePlan], source: PurgeSource, project: Memory
             for one in some:
                 prefix, key = one.store.place.prefix, one.told.file
                 if change.read(prefix + key) != one.before:
-                    raise EditConflict(f"{one.told.name} was changed meanwhile", remedy="Purge again: it is read anew")
+                    raise EditConflict(f"{one.told.name} was changed meanwhile", remedy="Purge once more")
                 new = one.told.renamed or key
                 if new != key and change.read(prefix + new) is not None:
                     raise EditConflict(f"there is a {new} by now", remedy="Purge again: another name is found")

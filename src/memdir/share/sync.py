@@ -235,9 +235,9 @@ class Sync:
             if fault is None:
                 wanted[key] = version
             else:
-                if fault.reason != "cap":  # it is not this machine's to mend
+                if fault.reason != "cap":  # it is not this machine's to repair
                     who = told_member(version.author) or "whoever wrote it"
-                    remedy = f"It stays in the remote and is not taken in here; ask {who} to mend or delete it there"
+                    remedy = f"It stays in the remote and is not taken in here; ask {who} to repair or delete it there"
                     fault = replace(fault, told=f"{fault.told}, as {who} gave it to the team", remedy=remedy)
                 self._leave_out(key, fault, report, way="pull")
                 known.note_refused(key, version, fault.reason)
@@ -459,7 +459,7 @@ class Sync:
         for key in found:
             reason = known.seen[key].refused
             told = f"it was changed here, and the team has a version of it that is not taken in ({reason})"
-            remedy = "Save yours under another name, or ask whoever wrote the other to mend it"
+            remedy = "Save yours under another name, or ask whoever wrote the other to repair it"
             report.left_out[key] = NotShared(harmless_name(key), reason, told, remedy)
         report.reason = report.left_out[found[0]].reason if found and report.reason == "no_change" else report.reason
         return found

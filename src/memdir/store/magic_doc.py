@@ -30,7 +30,7 @@ from memdir.text.words import split_words
 UPDATED = "doc"  # the source of a change that brought a doc up to date
 MAX_DOC_BYTES = 40_000  # what a model reads in one go, line numbers included
 MIN_KEPT = 0.5  # of a doc's words that an update keeps: a model that leaves out the rest means "as before"
-FEW_WORDS = 40  # a shorter doc may be written anew
+FEW_WORDS = 40  # a shorter doc may be rewritten
 _BOM = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"#[ \t]+MAGIC DOC:[ \t]*(?P<title>\S[^\r\n]*)(?:\r?\n|\Z)", re.IGNORECASE)
 _ITALICS = re.compile(

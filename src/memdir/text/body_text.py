@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from memdir.text.sentences import STOPS, bounds
@@ -57,32 +59,34 @@ def sentences(body: str) -> list[BodySentence]:
 
 def lines_of_code(body: str) -> Iterator[tuple[str, int, int]]:
     """What is no prose, with its bounds: a fence with all that it holds, every other line for itself; no headings."""
-    fenced, opened, at = "", 0, 0
-    for line in body.splitlines(keepends=True):
-        start, at = at, at + len(line)
-        fence = _FENCE.match(line)
-        if fence and not fenced:
-            fenced, opened = fence[1], start
-        elif fenced:
-            if fence and fence[1] == fenced:
-                yield body[opened:at].rstrip(), opened, opened + len(body[opened:at].rstrip())
-                fenced = ""
-        elif line.strip() and _NOT_PROSE.match(line) and not _HEADING.match(line):
-            yield line.rstrip(), start, start + len(line.rstrip())
-    if fenced:
-        yield body[opened:].rstrip(), opened, len(body)
+    for opened, some in groupby(_lines(body), key=itemgetter(2)):
+        lines = list(some)
+        if opened is not None:
+            lines = [("".join(line for line, _, _ in lines), opened, opened)]
+        for line, start, fence in lines:
+            text = line.rstrip()
+            if text and (fence is not None or (_NOT_PROSE.match(line) and not _HEADING.match(line))):
+                yield text, start, start + len(text)
 
 
 def headings(body: str) -> list[tuple[int, str]]:
     """Where each heading stands, and the line that it is."""
-    fenced, found, at = "", [], 0
+    lines = ((at, line) for line, at, fence in _lines(body) if fence is None and line.startswith("#"))
+    return [(at, line.strip()) for at, line in lines if _HEADING.match(line)]
+
+
+def _lines(body: str) -> Iterator[tuple[str, int, int | None]]:
+    """Every line, where it begins, and where the fence does that it is part of, if it is part of one."""
+    mark, opened, at = "", None, 0
     for line in body.splitlines(keepends=True):
         fence = _FENCE.match(line)
-        fenced = ("" if fenced == fence[1] else fenced or fence[1]) if fence else fenced
-        if not fenced and line.startswith("#") and _HEADING.match(line):
-            found.append((at, line.strip()))
+        is_end = fence is not None and fence[1] == mark
+        if fence and not mark:
+            mark, opened = fence[1], at
+        yield line, at, opened
+        if is_end:
+            mark, opened = "", None
         at += len(line)
-    return found
 
 
 def split(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
@@ -108,29 +112,22 @@ def clauses(text: str) -> list[tuple[int, int]]:
 def _paragraphs(body: str) -> Iterator[_Paragraph]:
     """Runs of text that read as one: a line, or lines that were wrapped."""
     label: Label = "main"
-    fenced = ""
     open_part: _Paragraph | None = None
-    at = 0
-    for line in body.splitlines(keepends=True):
-        start, at = at, at + len(line)
-        fence = _FENCE.match(line)
-        prose = not fenced and not fence and line.strip() != "" and not _NOT_PROSE.match(line)
-        if fence:
-            fenced = "" if fenced == fence[1] else fenced or fence[1]
-        if not prose:
+    for line, start, fence in _lines(body):
+        if fence is not None or not line.strip() or _NOT_PROSE.match(line):
             if open_part:
                 yield open_part
             open_part, label = None, "main" if not line.strip() else label
             continue
         marked = _LABEL.match(line)
         if open_part and not marked and _goes_on(body, open_part, line):
-            open_part = _Paragraph(open_part.start, at, open_part.label)
+            open_part = _Paragraph(open_part.start, start + len(line), open_part.label)
             continue
         if open_part:
             yield open_part
         label = _label_of(marked[1]) if marked else label
         skip = marked.end() if marked else (match.end() if (match := _LIST_MARK.match(line)) else 0)
-        open_part = _Paragraph(start + min(skip, len(line.rstrip())), at, label)
+        open_part = _Paragraph(start + min(skip, len(line.rstrip())), start + len(line), label)
     if open_part:
         yield open_part
 

@@ -147,7 +147,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _may_tell(sentence: str) -> bool:
-    """Whether a sentence has a number and a word for an end, or a span: the cheap question before the dear ones."""
+    """Whether a sentence has a number and a word for an end, or a span: asked before what is expensive."""
     if not (re.search(r"\d", sentence) or "月" in sentence or " of " in sentence) or not re.search(_NUMBER, sentence):
         return False
     words, known = _split(sentence), _phrases()

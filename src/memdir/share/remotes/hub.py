@@ -260,7 +260,7 @@ class HubRemote(Remote):
             raise RemoteError(f"{self._parts.netloc} cannot be reached: {why}", remedy=remedy) from error
         self._connection = None if response.will_close else connection
         if (wait := _asked_to_wait(response)) and time.monotonic() + wait < self._until:
-            time.sleep(wait)  # in a long exchange: who begins anew would never come to its end
+            time.sleep(wait)  # in a long exchange: who begins again would never come to its end
             return self._send(method, path, data, fields)
         if len(content) > MAX_ANSWER_BYTES:
             raise RemoteError(f"{self._parts.netloc} answers more than a hub would", kind="broken")
