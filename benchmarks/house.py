@@ -103,7 +103,7 @@ def figures() -> list[Figure]:
         Figure("module names that occur twice", len(double_names(modules)), 35, 8),
         Figure("public names", len(memdir.__all__), 49, 22),
         Figure("modules that `memdir recall` loads", len(modules_of_recall()), 59, 35),
-        Figure("lines of the largest function", max(size for _, size in functions(modules)), 48, 60),
+        Figure("lines of the largest function", max(size for _, size in functions(modules)), 48, 48),
         Figure("broad excepts", broad, 16, 17),
         Figure("broad excepts per 1,000 lines", round(1000 * broad / total, 2), 0.42),
         Figure("modules in an import cycle", len(modules_in_cycles(modules)), 0, 0),

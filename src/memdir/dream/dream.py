@@ -45,6 +45,7 @@ from memdir.store.index import MAX_BYTES, MAX_LINES
 from memdir.store.log_lines import LogLine, LogNews, said_for
 from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
+from memdir.text.words import counted
 from memdir.transcript.message import Message
 
 if TYPE_CHECKING:
@@ -171,13 +172,7 @@ class Dreamer:
         self, parent: Request, task: DreamTask, lock: DreamLock, *, is_dry: bool
     ) -> DreamReport | NotDreamt:
         self.plan = self._without_purged()
-        # The fork may look into older sessions than those under review, and take an old word for a new one.
-        forgotten = Forgotten(
-            self.plan.stores,
-            lambda: heard_in_sessions(self.plan.sessions_folder, self.plan.attended()),
-            beside=self.plan.beside,
-        )
-        rules = DreamRules(forgotten, self.plan.stores, self._said, self.plan.changes_team)
+        rules = self._rules()
         workspace = Workspace(self.plan.stores, rules.rule)
         news = LogNews(self.plan.stores[0]) if self.plan.has_log else None
         log = news.lines if news else ()
@@ -208,12 +203,9 @@ class Dreamer:
         workspace.drop_repeated()
         derived = {draft.path: derived[draft.path] for draft in workspace.changed() if draft.path in derived}
         origin = Origin("dream", trust="assistant", reason=beginning(report.run.final_text, MAX_REASON))
-        topics = [draft for draft in workspace.changed() if draft.key != INDEX_NAME]
-        deleted = sum(draft.after is None for draft in topics)
-        count = len(topics) - deleted
-        subject = f"dream: {count} {'memory' if count == 1 else 'memories'} written, {deleted} removed"
-        times = times_of(workspace, derived)
-        lines = self._lines(workspace, forgotten, log)
+        times, lines = times_of(workspace, derived), self._lines(workspace, rules.forgotten, log)
+        files, deleted = _counts(workspace.changed())
+        subject = f"dream: {counted(files - deleted, 'memory', 'memories')} written, {deleted} removed"
         written = workspace.commit(origin, subject, times=times, Derived=tell_derived(derived), **lines)
         if news is not None and not is_cut_short and not kept_theirs:
             news.settle()
@@ -222,6 +214,14 @@ class Dreamer:
         return DreamReport(
             tuple(written), tuple(kept_theirs), words, report, refused=refused, kept=kept, questions=asked
         )
+
+    def _rules(self) -> DreamRules:
+        """The fork may look into older sessions than those under review, and take an old word for a new one."""
+        plan = self.plan
+        forgotten = Forgotten(
+            plan.stores, lambda: heard_in_sessions(plan.sessions_folder, plan.attended()), beside=plan.beside
+        )
+        return DreamRules(forgotten, plan.stores, self._said, plan.changes_team)
 
     def _lines(self, workspace: Workspace, forgotten: Forgotten, log: Sequence[LogLine]) -> dict[str, str]:
         """What each memory was taken from, as the history keeps it: lines of logs with what was said for them, and what
@@ -310,16 +310,22 @@ class Dreamer:
             self.sink.emit(memory_dreamt(work={"sessions": task.sessions}, refused=outcome.reason))
             return outcome
         task.enter("done")
-        topics = [draft for draft in outcome.written if draft.key != INDEX_NAME]
+        files, deleted = _counts(outcome.written)
         work = {
             **outcome.fork.counts(),
             "sessions": task.sessions,
-            "files": len(topics),
-            "deleted": sum(draft.after is None for draft in topics),
+            "files": files,
+            "deleted": deleted,
             "refusals": outcome.fork.run.refusals + len(outcome.refused),
         }
         self.sink.emit(memory_dreamt(work=work, prompt_hash=outcome.fork.job.prompt_hash))
         return outcome
+
+
+def _counts(drafts: Sequence[Draft]) -> tuple[int, int]:
+    """How many memories change, and how many of them are deleted."""
+    topics = [draft for draft in drafts if draft.key != INDEX_NAME]
+    return len(topics), sum(draft.after is None for draft in topics)
 
 
 def _told_by_day(log: Sequence[LogLine]) -> str:
