@@ -86,7 +86,8 @@ class MemDir:
     ) -> Added:
         """Write a memory; type, name, description and file name are made from the text where they are not given, also
         not by a header that it brings, and its dates are made absolute, as extraction does it. With the scope None it
-        goes where its type belongs: what is about the person is kept once, for all projects (T1).
+        goes where its type belongs: what is about the person is kept once, for all projects (T1). A rule that a model
+        wrote is this project's, unless it is plainly on how the person wants to be worked with (X12).
 
         The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
         insists (S15).
@@ -107,9 +108,15 @@ class MemDir:
             name, description = name or given.name, description or given.description
             require_words(text)
         words = {"name": name, "description": description}
-        seen = notice(text, datetime.fromtimestamp(self.clock()).astimezone(), kind=kind)
-        own = "user" if seen.kind == "user" and self.places.learns_for_all_projects else "project"
-        store = self.stores.to_write(scope or own)
+        now = datetime.fromtimestamp(self.clock()).astimezone()
+        seen = notice(text, now, kind=kind)
+        if self._source == MODEL_CALLS and (scope == "user" or (scope is None and seen.kind == "user")):
+            from memdir.remember.lineage import is_personal
+
+            if (own := notice(text, now)).kind == "feedback" and not is_personal([text]):
+                seen, scope = own, "project"
+        whose = "user" if seen.kind == "user" and self.places.learns_for_all_projects else "project"
+        store = self.stores.to_write(scope or whose)
         return add_memory(store, seen.text, kind=seen.kind, **words, origin=self._origin(), allow_secret=allow_secret)
 
     def get(self, memory: str, *, scope: str = "project") -> Memory:

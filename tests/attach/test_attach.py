@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from memdir.attach import settings_edit
 from memdir.attach.settings_edit import AttachRecord, FileEdit
+from memdir.disk.replace_file import replace_file
 from memdir.errors import EditConflict
 from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run, Told
 from tests.clients.terminal import Terminal
@@ -402,9 +404,9 @@ def test_notes_of_agents_with_another_form_are_taken_over_on_request_and_never_w
     run("attach", "codex", "--yes", "--past")
     for_all = json.loads(run("list", "--json", "--scope", "user").stdout)["memories"]
     here = json.loads(run("list", "--json").stdout)["memories"]
-    told = " ".join(one["description"] for one in for_all)
-    assert len(for_all) == 3 and "imperative" in told and "never by hand" in told and "Portuguese" in told
-    assert [("Argo" in one["description"]) for one in here] == [True]
+    told = " ".join(one["description"] for one in here)
+    assert len(here) == 3 and "imperative" in told and "never by hand" in told and "Argo" in told
+    assert ["Portuguese" in one["description"] for one in for_all] == [True], "X12: a rule of a model is for here"
     assert "assistant" in run("why", here[0]["file"]).stdout
     run("detach", "--yes")
     assert snapshot(user_home) == before
@@ -775,6 +777,37 @@ def test_of_a_memdir_that_is_gone_no_shell_complains_where_its_user_is_shown_tha
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     run("detach", "--yes")
     assert "hook" not in (user_home / ".qwen/settings.json").read_text()
+
+
+def test_what_a_client_writes_at_the_very_moment_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the last look and the write; who attaches sees what would change now, and tries again."""
+    path, real = tmp_path / "settings.json", replace_file
+    for before, after in (("{}", '{"a": 1}'), ("{}", None), (None, "{}")):
+        path.unlink(missing_ok=True)
+        if before is not None:
+            path.write_text(before)
+
+        def late(*given: Any) -> bytes | None:
+            path.write_text('{"theirs": true}')
+            return real(*given)
+
+        monkeypatch.setattr(settings_edit, "replace_file", late)
+        with pytest.raises(EditConflict):
+            AttachRecord(str(tmp_path / "attached.json")).write([FileEdit(str(path), before, after, agent="claude")])
+        assert path.read_text() == '{"theirs": true}'
+
+
+@pytest.mark.parametrize("agent", ["claude", "gemini", "qwen", "opencode"])
+def test_settings_of_a_repository_that_lead_out_of_it_are_not_written(
+    run: Run, project: Path, tmp_path: Path, agent: str
+) -> None:
+    """S2: a clone may bring links that lead anywhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (project / f".{agent}").symlink_to(elsewhere)
+    done = run("attach", agent, "--here", "--yes", code=1)
+    assert "leads out of the repository" in done.stderr and str(elsewhere) in done.stderr
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_detach_that_comes_to_a_stop_half_way_has_forgotten_what_it_undid(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request, ScriptedModel, calls, says
-from memdir.transcript.attended import Attended, late_sessions
+from memdir.transcript.attended import MAX_LATE, Attended, late_sessions
 from tests.conftest import Ran
 from tests.counting import calls_of
 from tests.hooks.agents import HOSTS, Agent, answer, context, message, stamp, wait_for
@@ -232,6 +232,66 @@ def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
     make_agent(agent.host, session="0000-next").start()
     wait_for(lambda: len(memories()) == 2)
     wait_for(is_idle)
+
+
+def test_a_turn_that_was_broken_off_is_learned_however_many_sessions_came_since(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X10: a start of a session looks at the newest, and the worker at the others."""
+    agent.prompt(RULE)
+    agent.say(RULE, at=time.time() + 1)
+    os.utime(layout.attended(agent.session), (1, 1))
+    for number in range(MAX_LATE):
+        Attended(f"s-{number}", "claude-code", "", str(agent.project), begun=1.0).save(layout)
+    assert late_sessions(layout.project_home) == []
+    work(agent)
+    assert len(memories()) == 1 and late_sessions(layout.project_home, is_rest=True) == []
+
+
+def test_a_session_at_work_when_another_starts_is_learned_from_once_and_to_its_end(
+    agent: Agent, layout: Layout, memories: Memories, make_agent: MakeAgent
+) -> None:
+    """X4, X10: who is at work cannot be told from who was killed, so the half of a turn is learned from, too."""
+    agent.prompt(RULE)
+    agent.say(RULE)
+    lines = agent.transcript.read_text().splitlines(keepends=True)
+    agent.transcript.write_text(lines[0])  # its reply is still to come
+    make_agent("codex", session="zzzz-0000").start()
+    wait_for(memories)
+    wait_for(lambda: not WorkQueue(layout).waiting())
+    [first] = memories()
+    agent.transcript.write_text("".join(lines))
+    WorkQueue(layout).add(agent.session)
+    work(agent)
+    assert memories() == [first], "its reply teaches nothing a second time"
+    turn(agent, layout, OTHER, at=time.time() + 1)
+    work(agent)
+    assert len(memories()) == 2 and "Memory saved" in told(agent)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\xff"])
+def test_a_session_of_which_nobody_knows_what_was_learned_is_told_of(
+    agent: Agent, layout: Layout, memories: Memories, damage: bytes
+) -> None:
+    """L2: nor what was purged of it."""
+    turn(agent, layout, RULE)
+    path = Path(layout.session_state(agent.session))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(damage)
+    work(agent)
+    assert not memories() and f"{path} is damaged" in str(events(layout))
+
+
+def test_a_transcript_that_is_named_later_is_learned_from(agent: Agent, layout: Layout, memories: Memories) -> None:
+    """X10: what was said meanwhile as well."""
+    agent.hook("start", transcript_path=None)
+    begun = Attended.at(layout.attended(agent.session))
+    assert begun is not None and begun.transcript == ""
+    turn(agent, layout, RULE)
+    now = Attended.at(layout.attended(agent.session))
+    assert now is not None and (now.transcript, now.begun) == (str(agent.transcript), begun.begun)
+    work(agent)
+    assert len(memories()) == 1
 
 
 async def test_a_prompt_that_comes_while_the_worker_learns_is_learned_though_its_session_is_killed(

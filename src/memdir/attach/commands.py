@@ -25,6 +25,7 @@ from memdir.attach.settings_edit import (
 )
 from memdir.attach.status import examined, look_at, report
 from memdir.disk.atomic import write_project_file
+from memdir.disk.safe_path import is_inside
 from memdir.errors import EditConflict, MemdirError, UsageError
 from memdir.guard.held import any_guard
 from memdir.layout import memory_files
@@ -236,7 +237,7 @@ def _wanted(names: Sequence[str], known: dict[str, Agent], context: Any) -> list
 
 def _in_repository(agents: Sequence[Agent], context: Any) -> list[Agent]:
     """The same by the settings of this repository, of those who are not attached for all projects."""
-    found = []
+    found, tree = [], context.memory.layout.work_tree
     for agent in agents:
         if agent.name == "codex":
             context.note("Codex keeps what it trusts of a repository in your own settings: `memdir attach codex`")
@@ -244,10 +245,19 @@ def _in_repository(agents: Sequence[Agent], context: Any) -> list[Agent]:
             how = "is attached in your own settings" if one.is_attached else "has the plugin"
             context.note(f"{agent.title} {how}, for all projects")
         else:
-            found.append(agent.in_project(context.memory.layout.work_tree))
+            found.append(_within(agent.in_project(tree), tree))
     if not found:
         raise MemdirError("nothing is left to attach here", remedy="`memdir attach --status` tells how each stands")
     return found
+
+
+def _within(agent: Agent, tree: str) -> Agent:
+    """An agent whose settings in a repository lie there: a clone may bring links that lead anywhere."""
+    for path in filter(None, (agent.hooks_file, agent.servers_file, agent.plugin_file)):
+        if not is_inside(path, tree):
+            remedy = "Put a folder and files of its own there, or attach it for all projects, without --here"
+            raise MemdirError(f"{path} leads out of the repository, to {os.path.realpath(path)}", remedy=remedy)
+    return agent
 
 
 def _record(context: Any) -> AttachRecord:

@@ -20,6 +20,7 @@ from memdir.attach.codex_toml import Gone, with_server, without_server, without_
 from memdir.attach.json_text import JsonText, plain_name
 from memdir.disk.atomic import delete_file, keep_bytes, write_project_file
 from memdir.disk.plain_file import read_if_plain
+from memdir.disk.replace_file import replace_file
 from memdir.errors import BadMemoryFile, EditConflict
 
 OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that an agent keeps itself
@@ -356,12 +357,8 @@ class AttachRecord:
                 self._note(edit)
             self._save()
         for edit in edits:
-            target = os.path.realpath(edit.path)
             _require_as_planned(edit)
-            if edit.after is None:
-                delete_file(target)
-            else:
-                write_project_file(target, edit.after.encode())
+            _put(edit)
             if is_detaching:  # at once: the next one may not be as it was planned for
                 self._files.pop(edit.path, None)
                 self.own_memories.pop(edit.path, None)
@@ -400,6 +397,15 @@ class AttachRecord:
             keep_bytes(self._path, json.dumps(record, indent=1).encode() + b"\n")  # for no other eyes
         else:
             delete_file(self._path)
+
+
+def _put(edit: FileEdit) -> None:
+    """Write a file in the place of what was planned for; what its client writes at that very moment stays."""
+    target, before = os.path.realpath(edit.path), None if edit.before is None else edit.before.encode()
+    if edit.after is None:
+        replace_file(target, before, None)
+    else:
+        write_project_file(target, edit.after.encode(), put=lambda path, data: replace_file(path, before, data))
 
 
 def _require_as_planned(edit: FileEdit) -> None:

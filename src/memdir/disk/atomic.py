@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from memdir.disk.open_writers import try_lock
@@ -96,15 +96,16 @@ def written_aside(folder: str, data: bytes, *, mtime_ns: int | None = None, dura
             os.close(descriptor)
 
 
-def write_project_file(path: str, data: bytes) -> None:
-    """Put `data` at `path`. A file keeps its mode; a new one gets what its folder allows, so memories stay private."""
+def write_project_file(path: str, data: bytes, *, put: Callable[[str, bytes], object] | None = None) -> None:
+    """Put `data` at `path`, by `put` where it matters what stands there. A file keeps its mode; a new one gets what its
+    folder allows, so memories stay private."""
     folder = os.path.dirname(path)
     make_folder(folder)
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
         mode = os.stat(folder).st_mode & _NEW_PROJECT_FILE
-    write_bytes_atomic(path, data)
+    (put or write_bytes_atomic)(path, data)
     with disk_errors("set the permissions of", path):
         os.chmod(path, mode)
 

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 MAX_DEPTH = 4  # of shells in shells
 _ENDS = frozenset(";&|\n()")  # between two commands
 _SPACES = frozenset(" \t\r")
-_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "su"))
+_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "su", "pwsh", "powershell"))
 _READERS = frozenset(("eval", "source", "."))  # run what they are given, as shells and ssh do
-_WRITERS = {"echo": " ", "printf": "\n"}  # give their words to what is behind them, so put together
+_WRITERS = frozenset(("echo", "printf"))  # give their words to what is behind them
 _BLOCK_ENDS = frozenset(("}", "done", "fi", "esac"))  # what was written within goes on from here
 _WORDS_BEFORE = frozenset(("then", "do", "else", "elif", "if", "while", "until", "!", "coproc"))
 # Programs that run the command behind their own options: where it begins is not known, so it may begin anywhere.
 _RUNNING = (
     "arch builtin bunx busybox bwrap caffeinate chronic chroot chrt command doas dumb-init entr env",
     "envdir exec fakeroot faketime firejail flock gdb gosu gtime gtimeout ionice ltrace nice nohup npx",
-    "nsenter numactl parallel perf pkexec proxychains4 rlwrap runuser sandbox-exec script setarch setpriv",
+    "nsenter numactl parallel perf pkexec proxychains4 rlwrap runuser sandbox-exec screen script setarch setpriv",
     "setsid sg ssh stdbuf strace su-exec sudo systemd-run taskset time timeout tini torsocks unbuffer",
     "unshare uvx valgrind watch wsl xargs xvfb-run",
 )
@@ -106,7 +106,18 @@ def _without_variables(word: str) -> str:
 
 def _is_assignment(word: str) -> bool:
     name, sign, _ = word.partition("=")
-    return bool(sign) and name.isidentifier()
+    return bool(sign) and name.removesuffix("+").partition("[")[0].isidentifier()
+
+
+def _written(words: list[str]) -> list[str]:
+    """What `echo` or `printf` gives to what is behind it: its words, each of them a line, or as a form puts them."""
+    if _name(words[0]) == "echo":
+        return [" ".join(words[1:])]
+    parts, given = words[1].replace("\\n", "\n").split("%s") if words[1:] else [""], words[2:]
+    step = len(parts) - 1
+    rounds = [(*given[at : at + step], "") for at in range(0, len(given), step)] if step else []
+    text = "".join([part + word for taken in rounds for part, word in zip(parts, taken, strict=False)])
+    return ["\n".join(words[1:]), *([text] if text else [])]
 
 
 class _Heredoc:
@@ -262,7 +273,9 @@ class _LineReader:
         while at < len(line) and line[at] in _SPACES:
             at += 1
         start = at
-        while at < len(line) and line[at] not in " \t\r\n;&|<>()":
+        quote = ""
+        while at < len(line) and (line[at] != "\n" if quote else line[at] not in " \t\r\n;&|<>()"):
+            quote = "" if line[at] == quote else quote or (line[at] if line[at] in "'\"" else "")
             at += 1
         ending = line[start:at].replace("'", "").replace('"', "").replace("\\", "")
         if ending:
@@ -319,7 +332,7 @@ class _LineReader:
         level.cases += {"case": 1, "esac": -1 if level.cases else 0}.get(program, 0)
         level.is_run |= program in _READERS or any(_name(word) in _SHELLS or word == "ssh" for word in words)
         if program in _WRITERS:
-            level.given.append(_WRITERS[program].join(words[1:]))
+            level.given += _written(words)
         elif program in _BLOCK_ENDS:
             level.given, level.left = _joined(level.given, level.left), []
         return words

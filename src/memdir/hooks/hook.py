@@ -392,12 +392,14 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     from memdir.errors import DiskError
     from memdir.transcript.attended import Attended, own_transcript
 
-    if Attended.at(memory.layout.attended(call.session)) is not None:
+    known, told = Attended.at(memory.layout.attended(call.session)), call.text("transcript_path")
+    if known is not None and (known.transcript or not told):
         return True
     # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
-    begun = 0 if call.event in ("stop", "end") else time.time()
-    told = call.text("transcript_path")
+    begun = known.begun if known else 0 if call.event in ("stop", "end") else time.time()
     path = own_transcript(memory.places.environment, call.host, told)
+    if known is not None and not path:
+        return True
     if told and not path:
         from memdir.events import request_refused
 
@@ -408,7 +410,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         attended.save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass
-    return False
+    return known is not None
 
 
 def _saved(memory: MemDir, call: HookCall) -> str:

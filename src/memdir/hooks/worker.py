@@ -26,7 +26,7 @@ from memdir.remember.turn import is_asked
 from memdir.search.index_store import MemoryIndex
 from memdir.session import Session
 from memdir.settings import Settings
-from memdir.transcript.attended import Attended, own_transcript
+from memdir.transcript.attended import Attended, late_sessions, own_transcript
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
@@ -65,7 +65,10 @@ def prepare(folder: str) -> None:
 
 
 async def _work(folder: str) -> None:
-    queue = WorkQueue(open_memory(folder).layout)
+    memory = open_memory(folder)
+    queue = WorkQueue(memory.layout)
+    for name in late_sessions(memory.layout.project_home, is_rest=True) if memory.settings.enabled else ():
+        queue.add(name)
     until = time.monotonic() + MAX_SECONDS
     tried: dict[str, bool] = {}  # whether it is done: what failed waits for the next worker, and nobody waits for it
     while _left(queue, tried) and time.monotonic() < until:  # what came while the lock was let go of is ours to see
@@ -171,6 +174,10 @@ class _Learning:
 
     async def learn(self, queue: WorkQueue) -> bool:
         """Learn what was said since the last time. False when it failed and comes again."""
+        if self.session.state.is_lost:  # what was purged of it, nobody knows
+            path = self.memory.layout.session_state(self.attended.session)
+            self.memory.sink.emit(request_refused(what="learning from a session", reason=f"{path} is damaged"))
+            return True
         source = all_sources(self.memory.places.environment).get(self.attended.agent)
         ref = source.session(self.attended.session, self._transcript()) if source else None
         if source is None or ref is None:

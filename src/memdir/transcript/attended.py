@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memdir.transcript.message import Message
 
 MAX_BYTES = 16 << 10  # five lines, two of them paths
-MAX_LATE = 20  # sessions that are looked at when another starts: those that were looked at last
+MAX_LATE = 20  # sessions that are looked at when another starts: the newest; at the others the worker looks
 MAX_TRANSCRIPT_BYTES = 64 << 20
 MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
 BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
@@ -119,12 +119,12 @@ def attended_times(folder: str) -> dict[str, float]:
     return found
 
 
-def late_sessions(folder: str, *, but: str) -> list[str]:
-    """Those of them, without the one that starts, that wrote on since they were looked at: a turn was broken off, and
-    nobody was told that it ended (X10). Who is still at work is learned from a little early."""
+def late_sessions(folder: str, *, but: str = "", is_rest: bool = False) -> list[str]:
+    """The newest of them, or all others, without the one that starts, that wrote on since they were looked at: a turn
+    was broken off, and nobody was told that it ended (X10). Who is still at work is learned from a little early."""
     times = attended_times(folder)
-    found = []
-    for name in sorted(times, key=times.__getitem__)[-MAX_LATE:]:
+    names, found = sorted(times, key=times.__getitem__), []
+    for name in names[:-MAX_LATE] if is_rest else names[-MAX_LATE:]:
         attended = Attended.at(os.path.join(folder, name, ATTENDED_NAME))
         try:
             if attended and name != but and os.stat(attended.transcript).st_mtime > times[name]:
