@@ -442,7 +442,7 @@ def test_at_a_cap_it_waits_and_the_next_one_goes_on(agent: Agent, layout: Layout
     assert len(memories()) == 1
 
 
-@pytest.mark.parametrize("how", ["patch", "shell", "command"])
+@pytest.mark.parametrize("how", ["patch", "shell", "command", "mcp"])
 def test_what_the_agent_wrote_itself_is_known_by_the_history(agent: Agent, layout: Layout, how: str) -> None:
     """X3: whatever tool it was."""
     agent.start()
@@ -453,6 +453,11 @@ def test_what_the_agent_wrote_itself_is_known_by_the_history(agent: Agent, layou
     if how == "command":
         command = [agent.command, "remember", RULE, "--project", str(agent.project)]
         subprocess.run(command, env=agent.environment, check=True, capture_output=True)
+    elif how == "mcp":
+        called = {"name": "remember", "arguments": {"text": RULE}}
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}) + "\n"
+        command = [agent.command, "mcp", "--project", str(agent.project)]
+        subprocess.run(command, input=asked.encode(), env=agent.environment, check=True, capture_output=True)
     else:
         memory.write_text(text, encoding="utf-8")
     WorkQueue(layout).add(agent.session)

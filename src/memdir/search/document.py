@@ -255,6 +255,8 @@ def _words_for(table: str, meanings: tuple[str, ...], language: str) -> list[tup
         tongue = _READ_TOGETHER.get(head[-2:], head[-2:])
         if line.startswith(meanings) and language in ("", tongue):
             for word in some.split("; "):
-                plain = " ".join(split_words(word.rstrip("*")))
+                bare = word.rstrip("*")
+                is_plain = bare.replace(" ", "").isalpha() and bare.isascii() and bare.islower()
+                plain = bare if is_plain else " ".join(split_words(bare))
                 found.append((tongue, word if is_unspaced(word[0]) else f" {plain}{'' if word[-1] == '*' else ' '}"))
     return found

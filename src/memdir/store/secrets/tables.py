@@ -66,9 +66,10 @@ def _literals(table: str, *, is_ascii: bool) -> tuple[Literals, Literals]:
     for number, (_, literals, _, _) in enumerate(_rows(table)):
         for literal in (one for one in literals if one.isascii() or not is_ascii):
             runs = literal.translate(_NO_LETTERS).split() if literal.isascii() else []
-            letters = max([run for run in runs if len(run) > 1], key=len, default="")
-            sign = min(literal, key=lambda one: (one.isascii(), one.isalpha(), one in _OFTEN), default="")
-            some, name = (by_letters, letters) if letters else (by_sign, literal[:2] if sign in _OFTEN else sign)
+            some, name = by_letters, max([run for run in runs if len(run) > 1], key=len, default="")
+            if not name:
+                sign = min(literal, key=lambda one: (one.isascii(), one.isalpha(), one in _OFTEN), default="")
+                some, name = by_sign, literal[:2] if sign in _OFTEN else sign
             some[name] = (*some.get(name, ()), (literal, number))
     return by_letters, by_sign
 
