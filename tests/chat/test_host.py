@@ -443,6 +443,41 @@ async def test_what_a_provider_s_model_learned_comes_back_unasked(
     assert "auditors are in the house" in "".join(_messages(main_requests(server)[-1])[-4:])
 
 
+async def test_what_a_model_chose_after_the_question_was_sent_comes_with_the_next_message(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """R4: recall that asks a model takes longer than the answer waits; a retry forgets nothing of what came."""
+    memory, _ = opened(project, provider, server, **{"recall.selector": "model"})
+    path = memory.add(FROZEN).memory.path
+    chosen = f'{{"selected_memories": ["{os.path.basename(path)}"]}}'
+
+    def once_chosen(_: Body) -> Outcome:
+        server.release()
+        once_recalled(_)
+        return says("I do not know.")
+
+    answers = [once_chosen, lambda _: Refusal("no_credit")]
+
+    def step(body: Body) -> Outcome:
+        if "tools" not in body:
+            return Hang(says(chosen))
+        if is_fork(body):
+            return says("Nothing to save.")
+        return answers.pop(0)(body) if answers else says("ok")
+
+    server.add(*[step] * 40)
+    person = Person()
+    async with host_of(memory, person) as host:
+        await host.say("Until when are deploys frozen?")
+        assert host.recalled == () and not person.heard("recalled")
+        end = await host.say("And then?")
+        assert (end.ending, host.recalled) == ("failed", (path,))
+        await host.retry()
+        assert host.recalled == (path,)
+    assert "auditors are in the house" in "".join(_messages(main_requests(server)[-1])[1:])
+    assert len(person.heard("recalled")) == 1
+
+
 async def test_what_was_said_and_never_answered_is_learned_by_the_next_conversation(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

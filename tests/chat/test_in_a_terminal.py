@@ -324,6 +324,23 @@ async def test_work_is_told_as_it_goes_on_and_when_it_ended_it_does_not_stay_on_
         await seen.shows("Nothing runs in the background")
 
 
+async def test_a_digit_stops_the_task_that_it_stood_before_though_another_one_ends_meanwhile(project: Path) -> None:
+    """D5: what is stopped is what was on the screen when the digit was pressed."""
+    async with alive(project) as seen:
+        first, second = DreamTask(0), DreamTask(0)
+        seen.chat.commands.dreams += [first, second]
+        seen.press(F2)
+        await seen.shows("2  dreaming")
+        seen.press("1")
+        await seen.shows("› 1")
+        seen.chat.commands.dreams.remove(first)
+        await seen.shows("› 1", gone=True)
+        assert not second.abort.is_set
+        await seen.shows("2  dreaming")
+        seen.press("2\r")
+        await seen.until(lambda: second.abort.is_set)
+
+
 async def test_a_question_stays_until_it_is_answered_whatever_key_is_pressed(project: Path) -> None:
     """H1: a list of tasks that is opened over it left nobody a way to answer."""
     async with alive(project) as seen:
@@ -423,8 +440,8 @@ async def test_half_a_sentence_is_not_sent_while_something_is_asked(project: Pat
 async def test_a_paste_that_is_not_here_any_more_is_not_sent_by_its_name(project: Path) -> None:
     """J1: the name of one comes back with the lines of another day."""
     async with alive(project) as seen:
-        seen.press("look at [pasted text 1: 51 lines] and fix it\r")
-        await seen.shows("✗ [pasted text 1: 51 lines] is not here any more")
+        seen.press("look at [pasted text 1: 50 lines] and fix it\r")
+        await seen.shows("✗ [pasted text 1: 50 lines] is not here any more")
         seen.press("\x1b[200~" + "log line\n" * 50 + "\x1b[201~\r")
         await seen.until(lambda: bool(seen.said))
         [earlier] = seen.said
@@ -471,7 +488,7 @@ async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(projec
             seen.press("Tell me a story.\r")
             await seen.shows("Half of it")
             seen.press("One more thing: \x1b[200~" + "log line\n" * 50 + "\x1b[201~\r")
-            await seen.shows(": 51 lines]")
+            await seen.shows(": 50 lines]")
             seen.press("/compact\rAnd a last one.\r")
             await seen.until(lambda: seen.chat._entered.qsize() == 3)
         await seen.shows("/retry there")
@@ -887,7 +904,7 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
     tmux = chatting.will_answer(says("That is long."), says("Short."))
     tmux.type("Look at this: ")
     tmux.paste("".join(f"log line {number}\n" for number in range(10_000)))
-    tmux.wait_for(": 10,001 lines]")
+    tmux.wait_for(": 10,000 lines]")
     tmux.keys("Enter")
     tmux.wait_for("That is long.")
     assert "log line 0\\n" in chatting.sent and "log line 9999" in chatting.sent
@@ -900,10 +917,10 @@ def test_ten_thousand_pasted_lines_are_one_word_on_the_screen_and_all_there_for_
         "Up", "Up", "Up"
     )  # what was pasted is still there when the line is called back, and another one beside it
     tmux.until(
-        lambda told: re.search(r"› Look at this: \[pasted text \w+: 10,001 lines\]$", told.rstrip(), re.MULTILINE)
+        lambda told: re.search(r"› Look at this: \[pasted text \w+: 10,000 lines\]$", told.rstrip(), re.MULTILINE)
     )
     tmux.paste("other line\n" * 50)
-    tmux.wait_for(": 51 lines]")
+    tmux.wait_for(": 50 lines]")
     tmux.keys("Enter")
     tmux.until(lambda _: chatting.sent.count("log line 77\\n") == 2)
     assert "other line" in chatting.sent
@@ -1097,11 +1114,12 @@ def _mistype(tmux: Tmux) -> None:
     tmux.wait_for("there is no command /clera", "Did you mean /clear?")
     tmux.say("/forget --source")
     tmux.wait_for("what to purge is missing")
-    for typed, told in {"/memory of": "knows no 'of'", "/dream usr": "knows no 'usr'", "/btw": "what to ask"}.items():
+    for typed in ("/memory of", "/memory on please", "/dream usr"):
+        tmux.say(typed)
+        tmux.wait_for(f"knows no '{typed.partition(' ')[2]}'")
+    for typed, told in {"/btw": "what to ask", "/memory show": "which memory is missing"}.items():
         tmux.say(typed)
         tmux.wait_for(told)
-    tmux.say("/memory show")
-    tmux.wait_for("which memory is missing")
 
 
 def _list_agents(tmux: Tmux, project: Path) -> None:
@@ -1169,7 +1187,7 @@ def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
         terminal.until(lambda told: wide in "".join(told.split()))
         terminal.until(lambda told: "claude-sonnet-5 │" in told.rstrip().splitlines()[-1])  # one footer, at the bottom
         terminal.paste("".join(f"log line {number}\n" for number in range(10_000)))
-        terminal.wait_for(": 10,001 lines]")
+        terminal.wait_for(": 10,000 lines]")
         terminal.keys("Enter")
         terminal.wait_for("That is long.")
         assert "log line 9999" in str([one.body for one in server.requests if not is_fork(one.body)][-1]["messages"])

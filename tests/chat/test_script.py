@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from memdir.chat.command import model_settings
 from tests.chat.hosts import KEY, QUIET, chosen, is_fork, script
 from tests.conftest import Ran
 from tests.model.providers import PROVIDERS
-from tests.provider_server import ProviderServer, Refusal, calls, says
+from tests.provider_server import Answer, ProviderServer, Refusal, calls, says
 
 Memdir = Callable[..., Ran]
 WRITES = calls(("Write", {"file_path": "new.txt", "content": "x"}), ("Bash", {"command": "touch ran"}))
@@ -106,6 +107,18 @@ def test_a_job_that_was_not_finished_is_not_told_as_done(
     told = json.loads(ran.out.splitlines()[-1])
     assert (ran.code, told["ok"], told["ending"]) == (1, False, "max_steps")
     assert memdir("chat", "-p", "Look for ever.", *at).code == 1
+
+
+@pytest.mark.parametrize("reply", [replace(says("Half"), is_cut=True), replace(says("No."), is_refusal=True), says("")])
+def test_an_answer_that_broke_off_or_is_none_is_not_told_as_done(
+    memdir: Memdir, server: ProviderServer, at: list[str], reply: Answer
+) -> None:
+    server.add(*script(reply, reply))
+    ran = memdir("chat", "-p", "Write it.", "--json", *at)
+    told = json.loads(ran.out.splitlines()[-1])
+    assert (ran.code, told["ok"], told["ending"]) == (1, False, "cut_off")
+    plain = memdir("chat", "-p", "Write it.", *at)
+    assert plain.code == 1 and "memdir: The reply " in plain.err
 
 
 def test_a_failure_is_told_and_is_the_exit_status(memdir: Memdir, server: ProviderServer, at: list[str]) -> None:

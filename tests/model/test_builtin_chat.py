@@ -74,6 +74,15 @@ async def test_it_says_so_when_it_knows_nothing(memory: MemDir) -> None:
     assert "not a language model" in answer and "found nothing" in answer
 
 
+async def test_one_word_that_is_shared_is_no_reason_to_quote_but_what_was_recalled_is_one(memory: MemDir) -> None:
+    said = "The house on the hill gets a new roof in September."
+    assert "found nothing" in await chat(memory, asked(memory, said))
+    before = asked(memory, said)
+    path = os.path.join(memory.place.root, memory.get("deploys").key)
+    recalled = replace(before, messages=(*before.messages, user(f"Memory: {path}:", is_meta=True)))
+    assert "> Deploys are frozen until 2026-12-01" in await chat(memory, recalled)
+
+
 async def test_without_a_tool_it_quotes_the_index(memory: MemDir) -> None:
     answer = await chat(memory, asked(memory, "When is the staging database reset?", with_tools=False))
     assert "The index says:" in answer and "staging" in answer

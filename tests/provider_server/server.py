@@ -241,6 +241,8 @@ class _Handler(BaseHTTPRequestHandler):
         match outcome:
             case Hang():
                 self.provider.hang()
+                if not self.provider.is_stopping:
+                    self._send(200, data, {})
             case Drop():
                 self.close_connection = True
             case HalfJson():

@@ -112,6 +112,8 @@ def test_what_only_looks_polite_stays(said: str) -> None:
 
 def test_the_first_words_of_a_text_end_at_a_pause() -> None:
     assert first_words("Deploys are frozen, ask Ana") == "Deploys are frozen"
+    assert first_words("I keep the staging keys in the vault") == "I keep the staging keys", "and not in a small word"
+    assert first_words("The depot that we moved to, in May, has a ramp") == "The depot that we moved to"
     assert first_words("") == "memory"
 
 

@@ -46,7 +46,7 @@ class Job:
     is_writing: bool = False  # its files are what counts: words in their place are answered once
 
 
-@dataclass
+@dataclass(eq=False)  # each is of one fork
 class ForkProgress:
     """How far a fork is, for who watches it: pass `saw` as `on_progress`."""
 

@@ -56,6 +56,11 @@ MAX_STEPS = 200  # replies of one turn: a model that goes on and on is stopped, 
 MAX_ASIDE_STEPS = 8  # of the answer to a side question
 RECALL_SECONDS = 0.2  # the longest that a request waits for recall, which mostly takes less; what is later joins later
 RECENT_MESSAGES = 8  # among which a tool counts as used recently (R2)
+NO_ANSWER = {
+    "max_tokens": "The reply was cut off: it was too long.",
+    "refusal": "The reply was cut off: the provider refused to go on.",
+    "empty": "The reply is empty.",
+}
 _MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
 MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
 UNALLOWED_DOC_HINT = "That is a magic doc: `--allow edits` has it kept up to date here."
@@ -76,7 +81,9 @@ class ChatEvent:
 class TurnEnd:
     """How a turn ended, what was said last and what it cost. `failure` says why, where it failed."""
 
-    ending: Literal["done", "stopped", "failed", "max_steps"]  # stopped: by the person
+    ending: Literal[
+        "done", "cut_off", "stopped", "failed", "max_steps"
+    ]  # cut_off: not all is said; stopped: by the person
     text: str = ""  # what was said last
     usage: Usage = field(default_factory=Usage)  # what it cost
     failure: MemdirError | None = None  # why, where it failed
@@ -137,6 +144,7 @@ class ChatHost:
             raise UsageError("this conversation goes on in another window", remedy=remedy)
         self.session: Session = session
         self.recalled: tuple[str, ...] = ()  # what came back for the last message
+        self._recalls: list[Prefetch] = []  # what looks for it, and what did for the message before
         self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
         self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
         context = ToolContext(self.memory.folder, self.session.files)
@@ -201,6 +209,7 @@ class ChatHost:
 
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
         """One turn, up to the reply that calls no tool. `about` stands behind the words, for the model only."""
+        self.recalled = ()
         self._unwritten += (user(text), *about)
         return await self._turn(self._write_down())
 
@@ -248,28 +257,25 @@ class ChatHost:
 
     async def _turn(self, beginning: Awaitable[str]) -> TurnEnd:
         """All of a turn can be stopped, and whatever fails in it is told."""
-        self._abort, self.recalled, self._pieces = Abort(), (), []
+        self._abort, self._pieces = Abort(), []
         try:
-            return await self._answer(beginning)
-        except MemdirError as error:
-            return self._failed(error)
-
-    async def _answer(self, beginning: Awaitable[str]) -> TurnEnd:
-        pending = None
-        try:
-            pending = self.session.prefetch(await beginning, recent_tools=self._recent_tools())
+            said = await beginning
+            pending = self.session.prefetch(said, recent_tools=self._recent_tools())
+            self._recalls = [*self._recalls[-1:], pending]
             await pending.wait(RECALL_SECONDS)
-            return await self._steps(pending)
+            return await self._steps()
         except Aborted:
             return self._stopped(Usage())
+        except MemdirError as error:
+            return self._failed(error)
         finally:
-            if pending is not None:
-                pending.cancel()
+            for late in self._recalls:
+                late.end()
 
-    async def _steps(self, pending: Prefetch) -> TurnEnd:
-        spent, has_compacted = Usage(), False
+    async def _steps(self) -> TurnEnd:
+        spent, has_compacted, has_worked = Usage(), False, False
         for _ in range(MAX_STEPS):
-            self._join(pending)
+            self._join()
             try:
                 run = await self._step()
             except ModelError as error:
@@ -279,11 +285,11 @@ class ChatHost:
                 if not await self.compact(is_automatic=True):
                     raise
                 continue
-            spent += run.usage
+            spent, has_worked = spent + run.usage, has_worked or bool(run.files_touched)
             if run.ending == "aborted":
                 return self._stopped(spent, is_kept=bool(run.messages))
             if run.ending == "done":
-                return self._done(run, spent)
+                return self._done(run, spent, has_worked=has_worked)
         self._emit("notice", text=f"Stopped after {MAX_STEPS} replies. Say whether it shall go on.")
         return TurnEnd("max_steps", usage=spent)
 
@@ -346,11 +352,11 @@ class ChatHost:
     def _spend(self, usage: Usage) -> None:
         self.usage += usage
 
-    def _done(self, run: AgentRun, spent: Usage) -> TurnEnd:
+    def _done(self, run: AgentRun, spent: Usage, *, has_worked: bool) -> TurnEnd:
         self.assembly.answered()
-        if run.stop_reason in ("max_tokens", "refusal"):
-            why = "it was too long" if run.stop_reason == "max_tokens" else "the provider refused to go on"
-            self._emit("notice", text=f"The reply was cut off: {why}.")
+        if run.failure in NO_ANSWER and not (has_worked and run.failure == "empty"):
+            self._emit("notice", text=NO_ANSWER[run.failure])
+            return TurnEnd("cut_off", run.final_text, spent)
         return TurnEnd("done", run.final_text, spent)
 
     def _stopped(self, spent: Usage, *, is_kept: bool = False) -> TurnEnd:
@@ -367,14 +373,16 @@ class ChatHost:
         self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=self.is_waiting)
         return TurnEnd("failed", "".join(self._pieces), failure=error)
 
-    def _join(self, pending: Prefetch) -> None:
-        """Recalled memories stand where they came, for the model only (R4, R5)."""
-        found = pending.ready()
-        for message in found:
-            self.conversation.add(message)
-        if found:
-            self.recalled = pending.files
-            self._emit("recalled", files=list(pending.files))
+    def _join(self) -> None:
+        """Recalled memories stand where they came, for the model only (R4, R5); what came too late for one message,
+        with the next."""
+        for pending in self._recalls:
+            found = pending.ready()
+            for message in found:
+                self.conversation.add(message)
+            if found:
+                self.recalled += pending.files
+                self._emit("recalled", files=list(pending.files))
 
     def _recent_tools(self) -> tuple[str, ...]:
         recent = self.conversation.messages[-RECENT_MESSAGES:]

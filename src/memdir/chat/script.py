@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_INPUT_BYTES = 10 << 20  # of standard input: more than any window takes
 
-_STATUS = {"done": 0, "max_steps": 1, "stopped": 130}  # an unfinished job is not taken for done
+_STATUS = {"done": 0, "cut_off": 1, "max_steps": 1, "stopped": 130}  # an unfinished job is not taken for done
 
 
 def answer_once(memory: MemDir, options: argparse.Namespace) -> int:

@@ -157,7 +157,7 @@ class Slash:
         """browse memories: /memory, /memory show|edit NAME, /memory on|off"""
         what, _, name = words.partition(" ")
         what = what.lower()
-        if what in ("on", "off"):
+        if words.lower() in ("on", "off"):
             is_on = await self._host.session.toggle(is_on=what == "on")
             self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
         elif what in ("edit", "show"):
@@ -168,7 +168,7 @@ class Slash:
             else:
                 self._screen.opened(one.path, text)
         elif what:
-            raise MemdirError(f"/memory knows no {what!r}", remedy="/memory, /memory show|edit NAME, /memory on|off")
+            raise MemdirError(f"/memory knows no {words!r}", remedy="/memory, /memory show|edit NAME, /memory on|off")
         else:
             rows = list[Sequence[str]]()
             for scope in SCOPES:

@@ -41,7 +41,7 @@ from memdir.transcript import Message, printable, user
 
 if TYPE_CHECKING:
     from memdir import MemDir
-    from memdir.agent import BackgroundTask, Consent, Permission
+    from memdir.agent import BackgroundTask, Consent, ForkProgress, Permission
     from memdir.chat.host import ChatEvent, ChatHost
     from memdir.chat.screen import Screen
     from memdir.chat.slash import Slash
@@ -105,6 +105,7 @@ class ChatTerminal:
         self._called = itertools.count(1)
         self.panel: Panel | None = None
         self._watching: Panel | None = None
+        self._watched: dict[ForkProgress, int] = {}  # the numbers of what runs, as long as the list of it is open
         self._blocks = Blocks()
         self._running: dict[str, str] = {}
         self._began = self._last_heard = self._last_typed = self._asked_to_leave = 0.0
@@ -414,17 +415,24 @@ class ChatTerminal:
         """Open the list of what runs behind the conversation, or close it; a question stays until it is answered."""
         if self.panel is None or self.panel is self._watching:
             self.panel = self._watching = None if self.panel else Panel(self._told_tasks, self._pick_task)
+            self._watched.clear()
+
+    def _numbered(self) -> dict[int, BackgroundTask]:
+        """What runs, each by a number that it keeps: a digit that is on its way when one ends stops no other."""
+        for task in self.tasks:
+            self._watched.setdefault(task.progress, len(self._watched) + 1)
+        return {self._watched[task.progress]: task for task in self.tasks}
 
     def _told_tasks(self) -> Sequence[tuple[str, str]]:
-        told = [("", f"  {at}  {_in_words(task)}") for at, task in enumerate(self.tasks, 1)]
+        told = [("", f"  {at}  {_in_words(task)}") for at, task in self._numbered().items()]
         head = "Background work: a digit stops it, Esc closes" if told else "Nothing runs in the background (Esc)"
         return [("class:ask", head), *told]
 
     def _pick_task(self, at: int | None) -> None:
         if at is None:
             self.panel = None
-        elif at <= len(self.tasks):
-            self.tasks[at - 1].stop()
+        elif task := self._numbered().get(at):
+            task.stop()
 
     # Questions
 
@@ -621,7 +629,7 @@ class ChatTerminal:
 
     def _pasted(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
+        lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= LARGE_PASTE_LINES and len(text) <= LARGE_PASTE_CHARACTERS:
             event.current_buffer.insert_text(text)
             return

@@ -182,6 +182,11 @@ class Prefetch:
         self.files = tuple(one.memory.path for one in shown)
         return [self._as_message(one.reminder) for one in shown]
 
+    def end(self) -> None:
+        """The turn has ended: what is still looked for is not needed any more, and what was found is still taken."""
+        if not self.is_done:
+            self.cancel()
+
     def cancel(self) -> None:
         """What did not come in time is not needed any more."""
         self._is_over = True

@@ -16,6 +16,7 @@ MAX_DESCRIPTION = 150  # a description is one line, and so is its line in the in
 MAX_TITLE = 60  # fits a list beside a date
 MAX_TITLE_WORDS = 7
 MAX_STEM = 48  # bytes of a file name that still fits a column of `ls`
+_PAUSES = ",;:—–("
 NAMELESS = "note"  # the file name of a memory whose title has no letter
 _FIRST_WORD = re.compile(r"[^\W\d_A-Z]+(?:['’][^\W\d_]+)?(?=[\s,;:.!?…]|$)")  # no code, and not glued to another script
 _SAID_OF = re.compile(r"\s+(?:is|are|was|has|ist|sind|est|es|è|é)\s")  # the word is the name of something
@@ -97,17 +98,24 @@ def _politely() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def first_words(text: str, *, is_taken: Callable[[str], bool] = lambda _: False) -> str:
     """A title: a text up to its first pause, or its first words; up to twice as many where that is taken."""
-    every = plainly(text).split()[: 2 * MAX_TITLE_WORDS]
+    every = plainly(text).split()
     words = every[:MAX_TITLE_WORDS]
-    pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in ",;:—–("), len(words) - 1)
-    words = words[: pause + 1]
-    if is_taken(_titled(words)):
-        words = every
-    return _titled(words)
+    pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in _PAUSES), len(words) - 1)
+    found = _titled(every, pause + 1)
+    return _titled(every, 2 * MAX_TITLE_WORDS) if is_taken(found) else found
 
 
-def _titled(words: Sequence[str]) -> str:
-    return cut_at_word(" ".join(words).rstrip(",;:.…—–( "), MAX_TITLE) or "memory"
+def _titled(words: Sequence[str], count: int) -> str:
+    short = cut_at_word(" ".join(words[:count]).rstrip(",;:.…—–( "), MAX_TITLE)
+    return _ended(short, is_cut=len(words) > count and words[count - 1][-1] not in _PAUSES) or "memory"
+
+
+def _ended(short: str, *, is_cut: bool) -> str:
+    """A title that was cut does not end in "the"."""
+    words = short.rstrip(".…,;: ").split(" ") if is_cut or short.endswith("…") else [short]
+    while len(words) > 2 and fold(words[-1]) in common_words():
+        words.pop()
+    return " ".join(words)
 
 
 def title(lead: str) -> str:
@@ -121,11 +129,7 @@ def title(lead: str) -> str:
         if len(text) + len(more) + 2 > MAX_TITLE or len(set(stems(text))) > 2 * TELLING_STEMS:
             break
         text = f"{text}, {more}"
-    short = cut_at_word(with_capital(text), MAX_TITLE)
-    words = short.rstrip(".…,;: ").split(" ")
-    while short.endswith("…") and len(words) > 2 and fold(words[-1]) in common_words():
-        words.pop()  # a title does not end in "the"
-    return " ".join(words)
+    return _ended(cut_at_word(with_capital(text), MAX_TITLE), is_cut=False).rstrip(".…,;: ")
 
 
 def _tells(clause: str) -> bool:

@@ -16,6 +16,8 @@ from memdir.text.stems import terms_in
 from memdir.transcript.message import Message
 
 MAX_QUOTED = 3  # memories in one answer
+SHORT_QUESTION = 3  # words that tell something, of which a single one may be what it is about
+SURE = 100  # more words than a question shares with a line
 INTRODUCTION = "I am memdir's built-in model, not a language model: I can only look things up in your memories."
 _NAMED = re.compile(r"(?<!\S)@((?:[\w.-]+/)*[\w.-]+\.md)\b")  # a document of the project, as the chat completes it
 NOTHING = "I found nothing there about that. With a model configured (`memdir config list`), you get real answers."
@@ -40,12 +42,16 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
 
 
 def _fitting(job: ChatJob, request: Request) -> list[tuple[str, str]]:
-    """The memories whose lines of the index share words with the question, the best first, each with its line."""
-    asked = [message.text for message in request.messages if message.role == "user" and not message.is_meta]
-    wanted = terms_in(job.question or "".join(asked[-1:]))
-    shared = {(key, line): len(wanted & terms_in(line)) for key, line in job.lines if is_key(key)}  # none elsewhere
-    best = sorted((one for one, count in shared.items() if count), key=lambda one: -shared[one])
-    return [(os.path.join(job.directory, key), line) for key, line in best]
+    """What was recalled for the question, then the memories whose lines of the index share words with it, the best
+    first, each with its line. One word among many tells nothing."""
+    said = [at for at, one in enumerate(request.messages) if one.role == "user" and not one.is_meta][-1:]
+    wanted = terms_in(job.question or "".join(request.messages[at].text for at in said))
+    recalled = "".join(one.text for at in said for one in request.messages[at + 1 :] if one.is_meta)
+    lines = {os.path.join(job.directory, key): line for key, line in job.lines if is_key(key)}  # none elsewhere
+    shared = {path: len(wanted & terms_in(line)) + SURE * (path in recalled) for path, line in lines.items()}
+    least = 1 if len(wanted) <= SHORT_QUESTION else 2
+    best = sorted((path for path, count in shared.items() if count >= least), key=lambda path: -shared[path])
+    return [(path, lines[path]) for path in best]
 
 
 def _quotation(message: Message, paths: Mapping[str, str], introduction: tuple[str, ...]) -> str:
