@@ -308,6 +308,28 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
         assert host.assembly.context.text.startswith("The project lies in")
 
 
+async def test_a_summary_is_asked_for_behind_the_bytes_of_the_conversation_and_the_day_is_told_anew(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """G1, P6, P7: when a window is full, its summary is the dearest request of all, and what follows knows the date."""
+    memory, _ = opened(project, provider, server)
+    words = " ".join(f"thing{number}" for number in range(300))
+    summary = f"## What the user wants\n{words}\n## Where things stand\n{words} again\n"
+    server.add(
+        *script(*[says("word " * 3000)] * 6, Refusal("context_too_long"), says("Here."), forks=lambda _: says(summary))
+    )
+    person = Person()
+    async with host_of(memory, person, is_learning=False) as host:
+        for number in range(6):
+            await host.say(f"Part {number}. {'text ' * 3000}")
+        assert (await host.say("And now?")).text == "Here.", person.heard("failed")
+    *_, refused, last = main_requests(server)
+    (asked,) = [one.body for one in server.requests if "[memdir job: compact" in str(one.body)]
+    same = _messages(refused)
+    assert _messages(asked)[: len(same)] == same
+    assert str(last).count("The date is") == 1 and len(str(last)) < len(str(refused))
+
+
 async def test_a_compaction_that_begins_a_turn_is_stopped_and_what_was_said_stays(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

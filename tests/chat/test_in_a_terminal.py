@@ -671,6 +671,18 @@ async def test_a_key_takes_back_only_what_the_screen_says_it_does(project: Path)
         seen.chat.leave()
 
 
+async def test_a_key_that_is_pressed_twice_takes_back_two_changes(project: Path) -> None:
+    """S14."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with alive(project, memory=memory) as seen:
+        for text in ("Deploys are on Tuesdays", "The lift is broken"):
+            seen.press(f"/remember {text}\r")
+            await seen.shows(f"Remembered: project_{text.lower().replace(' ', '_')}")
+        seen.press(F5 + F5)
+        await seen.until(lambda: memory.list() == [])
+        await seen.shows("Taken back: remember Deploys are on Tuesdays")
+
+
 async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterwards(project: Path) -> None:
     async with alive(project) as seen:
         seen.press("Half a sen")
@@ -682,6 +694,34 @@ async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterw
         seen.press("\x1b")
         assert await asyncio.wait_for(asked, SECONDS) is None
         await seen.shows("› Half a sentence")
+
+
+@pytest.mark.parametrize("goes_on", ["a sentence", "a list", "a turn"])
+async def test_ctrl_c_twice_leaves_whatever_stands_in_the_line_or_is_open(project: Path, goes_on: str) -> None:
+    """H1."""
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, ANTHROPIC, server)
+        with drawn(project, memory=memory) as seen:
+            running = asyncio.create_task(seen.chat.run())
+            await seen.shows("F2 tasks")
+            if goes_on == "a turn":
+                seen.press("Tell me a story.\r")
+                await seen.shows("Half of it")
+            seen.press(F2 if goes_on == "a list" else "half a sentence")
+            await seen.shows("Nothing runs" if goes_on == "a list" else "› half a sentence")
+            seen.press("\x03")
+            await seen.shows("Ctrl-C again leaves")
+            seen.press("\x03")
+            assert await asyncio.wait_for(running, SECONDS) == 0
+
+
+async def test_esc_closes_what_is_asked_also_where_a_command_follows_at_once(project: Path) -> None:
+    async with alive(project) as seen:
+        asked = asyncio.create_task(seen.chat.choose("Which one?", ["this", "that"]))
+        await seen.shows("Which one?")
+        seen.press("\x1b/budget")
+        assert await asyncio.wait_for(asked, SECONDS) is None
+        await seen.shows("› /budget")
 
 
 async def test_what_tools_told_can_be_opened_as_far_as_it_is_kept_and_within_its_conversation(project: Path) -> None:

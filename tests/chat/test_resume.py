@@ -217,6 +217,7 @@ async def test_a_conversation_that_goes_on_in_another_window_is_not_gone_on_with
             with pytest.raises(UsageError, match="another window"):
                 await second.resume(name)
             assert second.session.id == own and (await second.say("Go on.")).ending == "done"
+            assert name not in second.memory._sessions, "what it is shown there meanwhile is read when it is free"
         ran = await asyncio.to_thread(memdir, "chat", "-p", "And south?", "--resume", name)
         assert (ran.code, ran.out) == (2, "") and f"memdir fork {name}" in ran.err
         await first.say("And west?")

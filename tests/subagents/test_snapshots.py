@@ -163,6 +163,28 @@ def test_a_snapshot_of_somebody_else_s_is_not_overwritten_before_it_was_taken_up
         save(bob)
 
 
+def test_a_snapshot_takes_nothing_of_others_away_and_tells_what_goes(ann: MemDir, bob: MemDir) -> None:
+    """A3: what has the name of a private note here, or of another text, stays theirs."""
+    root = Path(bob.places.of(SCOPE).root)
+    root.mkdir(parents=True)
+    (root / "project_one.md").write_text(topic("Bob is new to React.", "user"), encoding="utf-8")
+    (root / "project_two.md").write_text(topic("Another two."), encoding="utf-8")
+    take_up(bob.stores.of(SCOPE), stands(bob))
+    bob.add("three: Bob's", "project", name="three", scope=SCOPE)
+    folder = bob.layout.agent_snapshot("reviewer")
+    before = texts(folder)
+    assert save(bob) == ["project_three.md"]
+    assert {key: data for key, data in texts(folder).items() if key != "project_three.md"} == before
+    snapshot = stands(bob).snapshot
+    assert snapshot is not None and snapshot.saved.keys() == before.keys() | {"project_three.md"}
+    bob.forget("three", scope=SCOPE)
+    bob.add("four: Bob's", "project", name="four", scope=SCOPE)
+    for is_dry in (True, False):
+        told = take_snapshot(bob.layout, bob.stores.of(SCOPE), now=bob.clock(), is_dry=is_dry)
+        assert (told.gone, told.added) == (["project_three.md"], ["project_four.md"])
+    assert texts(folder).keys() == before.keys() | {"project_four.md"}
+
+
 def test_secrets_people_and_guards_stay_here(ann: MemDir) -> None:
     """S15, E2, Q1."""
     root = Path(ann.places.of(SCOPE).root)

@@ -61,7 +61,7 @@ NO_ANSWER = {
     "refusal": "The reply was cut off: the provider refused to go on.",
     "empty": "The reply is empty.",
 }
-_MAGIC_DOC = re.compile(r" *1\t# magic doc: *\S", re.IGNORECASE)  # as Read shows its first line
+_MAGIC_DOC = re.compile(r" *1\t#[ \t]+magic doc:[ \t]*\S", re.IGNORECASE)  # as Read shows its first line
 MAGIC_DOC_HINT = "That is a magic doc: `memdir config set magicDocs true --layer local` has it kept up to date."
 UNALLOWED_DOC_HINT = "That is a magic doc: `--allow edits` has it kept up to date here."
 EventName = Literal[
@@ -219,7 +219,6 @@ class ChatHost:
         text = next((text for text in said if text), "")
         if self.session.should_compact:
             await self.compact(is_automatic=True)
-            self._write_unwritten()  # the day is told again
         return text
 
     def keep(self, text: str, about: Sequence[Message] = ()) -> None:
@@ -426,12 +425,14 @@ class ChatHost:
             return None
         self.assembly.forget()
         self._answered = None
+        if is_automatic:
+            self._write_unwritten()  # the day is told again
         self._emit("compacted", **vars(outcome))
         return outcome
 
     async def clear(self) -> None:
         """Begin a new conversation, with memory as it is now (H2); the old one is kept and still learned from."""
-        self._change_to(new_session_id(self.memory.clock()))
+        await self._change_to(new_session_id(self.memory.clock()))
 
     async def resume(self, session_id: str) -> None:
         """Go on with another conversation, as it was left (J3), unless that is stopped while it still ends."""
@@ -444,17 +445,22 @@ class ChatHost:
                 self._emit("notice", text="Stopped.")
                 return
         if session_id != self.session.id:
-            self._change_to(session_id)
+            await self._change_to(session_id)
         self.conversation.answer_open_calls()
 
-    def _change_to(self, session_id: str) -> None:
+    async def _change_to(self, session_id: str) -> None:
         left = self.session
         self._keep_unwritten()
-        self._open(session_id)
+        try:
+            self._open(session_id)
+        except UsageError:  # it goes on elsewhere: what it was shown is read again when it does not
+            await self.memory.session(session_id).close()
+            raise
         self.stop()
         closing = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
         self._closing[left.id] = left, closing
         closing.add_done_callback(lambda _: self._closing.pop(left.id, None))
+        await self.session.meet_team()
 
     def dreamt(self, outcome: DreamReport | NotDreamt) -> None:
         """Tell what a dream changed and how much it asks, or why there was none."""

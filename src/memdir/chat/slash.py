@@ -39,6 +39,7 @@ class Slash:
     def __init__(self, chat: ChatTerminal) -> None:
         self._chat, self._host, self._screen, self._memory = chat, chat.host, chat.screen, chat.memory
         self.dreams: list[DreamTask] = []  # that the person asked for and that go on
+        self._undoing = asyncio.Lock()
         self._agreed: set[str] = set()  # texts that came with the project and may be sent in this chat
 
     @property
@@ -314,8 +315,9 @@ class Slash:
 
     async def do_undo(self, _: str) -> None:
         """take back the last change of memories that this conversation made"""
-        scope, commit, _ = await asyncio.to_thread(self._host.session.last_change)
-        await asyncio.to_thread(self._memory.undo, commit.id, scope=scope)
+        async with self._undoing:  # a key that is pressed twice takes back two
+            scope, commit, _ = await asyncio.to_thread(self._host.session.last_change)
+            await asyncio.to_thread(self._memory.undo, commit.id, scope=scope)
         self._screen.notice(f"Taken back: {commit.subject}  (`memdir log --scope {scope}` shows it)", style="green")
 
     async def do_exit(self, _: str) -> None:

@@ -561,13 +561,13 @@ class ChatTerminal:
         is_loaded = Condition(lambda: self._is_loaded)  # before the first prompt the terminal makes c-j of Enter
         for newline in (("escape", "enter"), ("c-j",)):
             keys.add(*newline, eager=True, filter=is_loaded)(lambda event: event.current_buffer.insert_text("\n"))
-        keys.add("escape", "/", eager=True)(lambda event: event.current_buffer.insert_text("/"))  # Esc, then a command
+        keys.add("escape", "/", eager=True)(self._escaped)
         keys.add(Keys.Vt100MouseEvent, eager=True)(lambda _: None)  # or a colour in what is pasted without brackets
         keys.add("c-c", eager=True)(self._interrupt)
         keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(lambda _: self.leave())
         keys.add(Keys.BracketedPaste, eager=True)(self._pasted)
-        keys.add("escape", filter=in_panel)(lambda _: self.panel.pick(None) if self.panel else None)
+        keys.add("escape", filter=in_panel)(self._escaped)
         for digit in DIGITS:
             keys.add(digit, filter=in_panel)(self._digit)
         for key, command in {"f1": "/help", "f2": "/tasks", "f3": "/recalled", "f4": "/diff", "f5": "/undo"}.items():
@@ -595,6 +595,12 @@ class ChatTerminal:
         typed, buffer.document, self._draft = buffer.text, self._draft, Document()
         buffer.insert_text(typed)
 
+    def _escaped(self, event: KeyPressEvent) -> None:
+        """Esc closes what is asked, and a command may follow at once."""
+        if self.panel is not None:
+            self.panel.pick(None)
+        event.current_buffer.insert_text(event.data.removeprefix("\x1b"))
+
     def _digit(self, event: KeyPressEvent) -> None:
         """An answer, unless it stands in the middle of something that is being typed, or at its beginning."""
         is_typing = time.monotonic() - self._last_typed < TYPING_SECONDS
@@ -612,17 +618,17 @@ class ChatTerminal:
             panel.pick(at)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
-        """Ctrl-C stops what goes on, then empties the line; twice in a row it leaves."""
+        """Ctrl-C stops what goes on, closes what is asked or empties the line; twice in a row it leaves."""
         now, is_busy = time.monotonic(), self._is_ready and self._waited_for
+        if now - self._asked_to_leave < LEAVE_SECONDS:
+            self.leave()
+            return
         if is_busy:
             self.host.stop()
         if self.panel is not None:
             self.panel.pick(None)
         elif not is_busy and event.current_buffer.text:
             event.current_buffer.reset()
-        elif now - self._asked_to_leave < LEAVE_SECONDS:
-            self.leave()
-            return
         self._asked_to_leave = now
         self._redraw()
         asyncio.get_running_loop().call_later(LEAVE_SECONDS, self._redraw)

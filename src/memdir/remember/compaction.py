@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState, SingleFile
@@ -175,9 +176,12 @@ class Compaction:
 
     async def _summary(self, messages: tuple[Message, ...], request: Request, job: Job) -> str:
         tools = Toolbox((), ToolContext(self.memory.cwd, SingleFile(self.memory.path), FileState()))
+        said = {message.id for message in messages}
+        before = takewhile(lambda one: one.is_meta and one.id not in said, request.messages)
+        context = tuple(before)  # what a host puts before the conversation, so that the cache serves what follows
         for attempt in range(MAX_SHORTENINGS):
             try:
-                asked = replace(request, messages=messages, raw=None)
+                asked = replace(request, messages=(*context, *messages), raw=None)
                 report = await run_fork(asked, job, ForkTools(self.model, tools, allow_all))
                 return report.run.final_text if report.is_complete else ""
             except ModelError as error:

@@ -182,7 +182,13 @@ def _remembering(options: argparse.Namespace, context: Any) -> tuple[MemDir, Mem
 
 
 def _told(taken: Taken) -> dict[str, object]:
-    lists = {"added": taken.added, "same": taken.same, "kept": taken.kept, "forgotten": taken.forgotten}
+    lists = {
+        "added": taken.added,
+        "same": taken.same,
+        "kept": taken.kept,
+        "forgotten": taken.forgotten,
+        "gone": taken.gone,
+    }
     return {**lists, "leftOut": [{"file": key, "reason": why} for key, why in taken.left_out.items()]}
 
 
@@ -193,6 +199,7 @@ def _report(taken: Taken, context: Any, where: str) -> None:
         "As it was": taken.same,
         "Another text is here and stays": taken.kept,
         "Deleted here, and not brought back": taken.forgotten,
+        "Not shared from here any more, and gone from the project": taken.gone,
     }
     for told, keys in words.items():
         if keys:

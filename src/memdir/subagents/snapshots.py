@@ -84,6 +84,7 @@ class Taken:
     kept: list[str] = field(default_factory=list)  # there is another text of that name here, and it stays
     forgotten: list[str] = field(default_factory=list)  # it was here and was deleted
     left_out: dict[str, str] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)  # it was shared from here, is not any more, and goes from the project
 
     @property
     def is_news(self) -> bool:
@@ -122,7 +123,7 @@ def take_up(store: MemoryStore, stands: Standing, *, is_dry: bool = False) -> Ta
             change.write(key, theirs, mtime_ns=int(snapshot.saved[key] * 1e9))
             change.put_entry(key, Topic(theirs))
     # Only now: killed before, the same is found again and changes nothing.
-    _note_sync(store.place, snapshot.updated, {*stands.known, *taken.added, *taken.same, *taken.kept})
+    _note_sync(store.place, snapshot.updated, {*stands.known, *taken.added, *taken.same})
     return taken
 
 
@@ -191,11 +192,16 @@ def take_snapshot(layout: Layout, store: MemoryStore, *, now: float, is_dry: boo
     before = stands.snapshot
     if stands.problem:
         raise EditConflict(stands.problem, remedy="Look at it, and move it away")
-    if stands.state != "none" and take_up(store, stands, is_dry=True).is_news:
+    seen = take_up(store, stands, is_dry=True) if before else Taken()
+    if stands.state != "none" and seen.is_news:
         told = f"the project has a snapshot of {name} that was not taken up here"
         raise EditConflict(told, remedy=f"`memdir agents take {name}` takes it up, then take yours")
     files = dict(_to_share(store, taken))
-    if not files and not (before and before.saved):  # else what was shared of it goes
+    theirs = {key: before.saved[key] for key in before.saved.keys() - stands.known - {*seen.same}} if before else {}
+    for key in [key for key in theirs.keys() & files.keys() if before and before.read(key) != files[key][0]]:
+        taken.left_out[harmless_name(key, files.pop(key)[0])] = "another text of somebody else's has this name there"
+    taken.gone += sorted((before.saved.keys() if before else set()) - theirs.keys() - files.keys())
+    if not files and not taken.gone:
         raise MemoryNotFound(
             f"there is nothing of {name} to share",
             remedy="; ".join(f"{key}: {why}" for key, why in taken.left_out.items()),
@@ -204,27 +210,32 @@ def take_snapshot(layout: Layout, store: MemoryStore, *, now: float, is_dry: boo
     for key, (data, _) in files.items():
         (taken.same if old.get(key) == data else taken.added).append(key)
     if not is_dry:
-        _write_snapshot(layout, store, files, before, now)
+        _write_snapshot(layout, store, files, theirs, max(now, before.updated + 0.001 if before else 0.0))
     return taken
 
 
 def _write_snapshot(
-    layout: Layout, store: MemoryStore, files: Mapping[str, tuple[bytes, float]], before: Snapshot | None, now: float
+    layout: Layout,
+    store: MemoryStore,
+    files: Mapping[str, tuple[bytes, float]],
+    theirs: Mapping[str, float],
+    updated: float,
 ) -> None:
-    """The memories first, then the note that lists them, then what the note before listed and this one does not."""
+    """The memories first, then the note that lists them and those of others, then what was shared from here and is not
+    any more, goes."""
     root, folder = layout.work_tree, layout.agent_snapshot(store.place.agent)
-    updated = _moment(max(now, before.updated + 0.001 if before else 0.0))
     for key, (data, _) in files.items():
         with _held(root, folder, key, create=True) as path:
             write_bytes_atomic(path, data)
-    listed = {key: {"savedAt": _moment(saved)} for key, (_, saved) in sorted(files.items())}
+    times = {**theirs, **{key: saved for key, (_, saved) in files.items()}}
+    listed = {key: {"savedAt": _moment(saved)} for key, saved in sorted(times.items())}
     with _held(root, folder, NOTE, create=True) as path:
-        write_bytes_atomic(path, f"{encode({'updatedAt': updated, 'files': listed})}\n".encode())
-    known = _synced(store.place)[1]  # and what one that was cut short left lying
-    for key in sorted({*(before.saved if before else ()), *known} - files.keys()):
+        write_bytes_atomic(path, f"{encode({'updatedAt': _moment(updated), 'files': listed})}\n".encode())
+    known = _synced(store.place)[1]
+    for key in sorted(known - files.keys()):
         with suppress(FileNotFoundError), _held(root, folder, key) as path:
             delete_file(path)
-    _note_sync(store.place, _seconds(updated) or now, {*known, *files})
+    _note_sync(store.place, updated, {*known, *files})
 
 
 @contextmanager
