@@ -72,7 +72,7 @@ test-faults: $(STAMP)  ## Kill and fail every mutating system call, damage every
 	$(RUN) RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n auto --timeout 1800 tests/faults tests/dream/test_dream_lock.py tests/agent/bash/test_doors.py --faults=all --slow
 
 test-chat-soak: $(STAMP)  ## A chat of 500 turns that stays flat, one that is killed at every moment of a turn, the story in 40 s (minutes)
-	$(RUN) CHAT_SOAK_TURNS=500 CHAT_KILL_STEP=1 $(BIN)/python -m pytest -q -s -n 0 --timeout 1800 tests/chat/test_soak.py tests/chat/test_resume.py
+	$(RUN) CHAT_SOAK_TURNS=500 CHAT_KILL_STEP=1 $(BIN)/python -m pytest -q -s -n 0 --timeout 1800 --slow tests/chat/test_soak.py tests/chat/test_resume.py
 
 test-hub-scale: $(STAMP)  ## Two hubs, a pooler, a primary killed in mid-load, a replica promoted (needs postgresql, pgbouncer)
 	$(RUN) HUB_SCALE=1 $(BIN)/python -m pytest -q -rs -s -n 0 tests/hub/test_scale.py

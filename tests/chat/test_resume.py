@@ -1,5 +1,5 @@
 """A chat that was killed goes on where it stood: at every record, and for real (J1, J3). `make test-chat-soak` kills it
-at every moment of a turn, the default run at some."""
+at every moment of a turn with every provider, the default run at some."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from memdir import MemDir, open_memory
 from memdir.errors import UsageError
 from tests.chat.hosts import Person, chosen, host_of, is_fork, opened, script
 from tests.conftest import Ran
-from tests.model.providers import PROVIDERS, RESPONSES, Provider
+from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import KEY, Hang, ProviderServer, calls, says
 
-pytestmark = pytest.mark.slow("openai-chat", "openai-responses")  # each starts processes, or a host a record
+pytestmark = pytest.mark.slow("openai-chat")
 
 MOMENTS = int(os.environ.get("CHAT_KILL_STEP", "4"))  # from one kill to the next
 TURN = (
@@ -51,7 +51,7 @@ async def test_killed_at_every_record_it_resumes_and_loses_nothing(provider: Pro
     lines = Path(path).read_bytes().splitlines(keepends=True)
     assert len(lines) >= 9
     with ProviderServer() as server:
-        for at in range(0, len(lines), 3 if provider is RESPONSES else 1):  # records are the same in every dialect
+        for at in range(0, len(lines), 1 if provider is ANTHROPIC else MOMENTS):
             for half in (b"", lines[at][: len(lines[at]) // 2]):
                 Path(path).write_bytes(b"".join(lines[:at]) + half)
                 server.add(says("Resumed."))

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,12 +27,6 @@ from tests.subagents.test_definitions import define
 
 SCOPE = "agent-local:reviewer"
 SNAPSHOT = ".memdir/agent-memory-snapshots/reviewer"
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as started:
-        yield started
 
 
 @pytest.fixture
