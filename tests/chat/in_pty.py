@@ -32,7 +32,13 @@ class Pty(Seen):
         self._pid, self._descriptor = pty.fork()
         if not self._pid:
             os.chdir(cwd)
-            kept = {**os.environ, "ANTHROPIC_API_KEY": KEY, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+            kept = {
+                **os.environ,
+                "ANTHROPIC_API_KEY": KEY,
+                "OPENAI_API_KEY": KEY,
+                "TERM": "xterm-256color",
+                "LANG": "C.UTF-8",
+            }
             os.execve(words[0], list(words), kept)
         self.resize(columns, rows)
 

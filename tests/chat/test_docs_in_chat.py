@@ -95,13 +95,15 @@ def test_a_script_is_told_too_and_keeps_nothing_that_it_shall_not(memdir: Callab
     assert memdir("undo", "--scope", "docs").code == 0 and doc.read_text() == TEXT
 
 
+@pytest.mark.slow("openai")  # the screen is the same, whoever answers
+@pytest.mark.parametrize("provider", [ANTHROPIC, PROVIDERS[1]], ids=lambda provider: provider.name)
 @pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
-def test_a_person_sees_the_update_its_diff_and_takes_it_back_on_keys(project: Path, tmp_path: Path) -> None:
+def test_a_person_sees_the_update_its_diff_and_takes_it_back_on_keys(provider: Provider, project: Path) -> None:
     """X9."""
     doc = project / "billing.md"
     doc.write_text(TEXT)
     server = ProviderServer(script(calls(("Read", {"file_path": "billing.md"})), says("I see."), forks=answer))
-    with server, Tmux(chat_words(server, "--set", "magicDocs=true"), cwd=project) as tmux:
+    with server, Tmux(chat_words(server, "--set", "magicDocs=true", provider=provider), cwd=project) as tmux:
         tmux.wait_for("/help")
         tmux.say("Look at billing.md. The invoices are in PostgreSQL 17 from today on.")
         tmux.wait_for("Doc updated: billing.md", "F5 undo")

@@ -624,30 +624,49 @@ async def test_what_the_agent_writes_into_memory_goes_through_the_store(
     assert not os.path.exists(path)
 
 
-async def test_a_daily_log_gains_lines_alone_and_a_dream_that_is_asked_for_makes_memories_of_them(
-    provider: Provider, server: ProviderServer, project: Path
+async def test_a_daily_log_gains_lines_alone_and_a_dream_makes_memories_of_them_asked_for_or_on_the_next_day(
+    provider: Provider, server: ProviderServer, project: Path, clock: Clock
 ) -> None:
-    """K1, K2, K3: no prompt names the day, extraction writes no memory, a dream is shown and agreed to."""
-    memory, _ = opened(project, provider, server, dailyLog="true")
+    """K1, K2, K3: no prompt names the day, extraction writes no memory, a dream is shown and agreed to; one comes by
+    itself once a day."""
+    memory, _ = opened(project, provider, server, clock=clock, dailyLog="true")
     root, line = Path(memory.place.root), "[project] Deploys are frozen until 2027-03-01. Why: The auditors are here."
     topic = "---\nname: Freeze\ndescription: no deploys until 2027-03-01\ntype: project\n---\n\n" + FROZEN + "\n"
     made = calls(("Write", {"file_path": str(root / "project_freeze.md"), "content": topic}))
     logged = calls(("Write", {"file_path": str(root / "logs/YYYY/MM/YYYY-MM-DD.md"), "content": f"- {line}"}))
-    steps = [made, logged, says("Noted."), made, says("Made one.")]
-    server.add(*script(says("All right."), forks=lambda _: steps.pop(0)))
-    shown = list[str]()
+    later = calls(("Write", {"file_path": str(root / "logs/YYYY/MM/YYYY-MM-DD.md"), "content": "- [project] No lift."}))
+    made_later = calls(
+        ("Write", {"file_path": str(root / "project_lift.md"), "content": topic.replace(FROZEN, "No lift.")})
+    )
+    steps = {
+        "extract": [made, logged, says("Noted."), later, says("Noted.")],
+        "dream": [made, says("Made one."), made_later, says("Made one.")],
+    }
+
+    def behind(body: Body) -> Outcome:
+        left = steps["dream" if "[memdir job: dream" in str(body) else "extract"]
+        return left.pop(0) if left else says("Nothing to save.")
+
+    server.add(*script(says("All right."), forks=behind))
+    shown, person = list[str](), Person()
 
     async def agrees(report: DreamReport) -> bool:
         shown.extend(draft.key for draft in report.written)
         return True
 
-    async with host_of(memory) as host:
+    async with host_of(memory, person) as host:
         await host.say("Deploys are frozen until 2027-03-01, because the auditors are here.")
         await host.session.extraction.drain()
         [log] = (root / "logs").rglob("*.md")
         assert line in log.read_text(encoding="utf-8") and list(root.glob("*.md")) == [], "a line and nothing else"
         outcome = await host.session.dream(DreamTask(0), confirm=agrees)
-    assert isinstance(outcome, DreamReport) and "project_freeze.md" in shown and memory.get("freeze")
+        await host.say("There is no lift in the new house.")
+        await host.session.extraction.drain()
+        assert not person.heard("dreamt"), "one that is asked for is told by who asked"
+        clock.now += 86_400
+        await host.say("Good morning.")
+    assert [told["files"] for told in person.heard("dreamt")] == [["project_lift.md"]], "closing waits for it"
+    assert isinstance(outcome, DreamReport) and "project_freeze.md" in shown and memory.get("project_freeze")
     body = next(one.body for one in server.requests if not is_fork(one.body))
     before = str([part for name in FIXED if (part := body.get(name))] or body["messages"][0])
     assert "logs/YYYY/MM/YYYY-MM-DD.md" in str(body) and log.stem not in before

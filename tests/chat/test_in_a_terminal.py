@@ -32,12 +32,11 @@ from memdir.disk.lock import locked
 from memdir.dream.questions import Questions
 from memdir.errors import ModelError
 from memdir.model import ScriptedModel
-from memdir.model import model as replies
 from memdir.model.builtin.dream_job import line_of
 from memdir.store.history import MADE
 from memdir.transcript import Message, Text, ToolUse, assistant, user
 from memdir.types import DreamTask
-from tests.chat.hosts import QUIET, host_of, is_fork, opened, script
+from tests.chat.hosts import KEY, QUIET, host_of, is_fork, opened, script
 from tests.chat.in_tmux import NO_TMUX, Tmux
 from tests.chat.seen import SECONDS, Seen, chat_words
 from tests.model.providers import ANTHROPIC, RESPONSES, Provider
@@ -71,6 +70,12 @@ class Chatting:
         return str(body.get("messages") or body["input"])
 
 
+@pytest.fixture(params=[ANTHROPIC, RESPONSES], ids=lambda provider: provider.name)
+def provider(request: pytest.FixtureRequest) -> Provider:
+    found: Provider = request.param
+    return found
+
+
 @pytest.fixture(scope="module", params=[ANTHROPIC, RESPONSES], ids=lambda provider: provider.name)
 def chatting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chatting]:
     """One chat for several tests: each says something of its own in it."""
@@ -90,12 +95,12 @@ def chatting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @in_tmux
-def test_a_chat_stays_in_the_scrollback_and_goes_on_another_time(project: Path) -> None:
+def test_a_chat_stays_in_the_scrollback_and_goes_on_another_time(provider: Provider, project: Path) -> None:
     """H1: finished blocks are in the terminal's own history, before and after the program ends."""
     story = "\n\n".join(f"Paragraph {number} of the story." for number in range(40))
     with ProviderServer(script(says(f"# A title\n\n{story}\n\n```\nx = 1\n\ny = 2\n```\n\nThe **end**."))) as server:
-        with Tmux(chat_words(server), cwd=project) as tmux:
-            tmux.wait_for("memdir chat · claude-sonnet-5", "›")
+        with Tmux(chat_words(server, provider=provider), cwd=project) as tmux:
+            tmux.wait_for(f"memdir chat · {provider.model}", "›")
             tmux.say("Tell me a story.")
             tmux.wait_for("The end.")
             told = tmux.until(
@@ -107,7 +112,7 @@ def test_a_chat_stays_in_the_scrollback_and_goes_on_another_time(project: Path) 
             tmux.keys("C-c")
             tmux.wait_for("ended with 0", "goes on with this conversation")
             assert all(f"Paragraph {number} of" in tmux.all for number in range(40)) and "y = 2" in tmux.all
-        with Tmux(chat_words(server, "--resume"), cwd=project) as tmux:
+        with Tmux(chat_words(server, "--resume", provider=provider), cwd=project) as tmux:
             tmux.wait_for("Go on with which conversation?", "Tell me a story.  (3 messages, ")
             tmux.keys("1")
             tmux.wait_for("The end.")
@@ -260,16 +265,17 @@ async def alive(project: Path, **how: Any) -> AsyncIterator[Alive]:
         assert await running == 0
 
 
-F2, F4, F5 = "\x1bOQ", "\x1bOS", "\x1b[15~"
+F2, F3, F4, F5 = "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
 WIPE = "\x0c"
 
 
 async def test_what_a_conversation_that_was_left_still_learns_is_seen_stopped_and_told_to_who_leaves(
+    provider: Provider,
     project: Path,
 ) -> None:
     """H1, D5, X10: it holds the terminal for a minute, and is no secret."""
     with ProviderServer(script(says("As you like."), forks=lambda _: Hang(says("Never.")))) as server:
-        memory, _ = opened(project, ANTHROPIC, server)
+        memory, _ = opened(project, provider, server)
         async with alive(project, memory=memory) as seen:
             for leaves in ("/clear", "/exit"):
                 seen.press("From now on, run the linter before the tests: it is faster.\r")
@@ -289,10 +295,12 @@ async def test_what_a_conversation_that_was_left_still_learns_is_seen_stopped_an
                 task.stop()
 
 
-async def test_who_waits_for_a_conversation_that_was_left_a_moment_ago_need_not(project: Path) -> None:
+async def test_who_waits_for_a_conversation_that_was_left_a_moment_ago_need_not(
+    provider: Provider, project: Path
+) -> None:
     """J3, X9: it still learns, and a provider that hangs holds nobody."""
     with ProviderServer(script(says("As you like."), forks=lambda _: Hang(says("Never.")))) as server:
-        memory, _ = opened(project, ANTHROPIC, server)
+        memory, _ = opened(project, provider, server)
         async with alive(project, memory=memory) as seen:
             seen.press("From now on, run the linter before the tests: it is faster.\r")
             await seen.shows("saving │")
@@ -480,10 +488,10 @@ async def test_what_a_disk_refused_is_sent_by_retry(project: Path) -> None:
         assert [one.role for one in messages] == ["user", "assistant"] and messages[0].text == "My important words."
 
 
-async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(project: Path) -> None:
+async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(provider: Provider, project: Path) -> None:
     """J1: it is said, with what was pasted, and answered another time; what is a command is none of it."""
     with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
-        memory, _ = opened(project, ANTHROPIC, server)
+        memory, _ = opened(project, provider, server)
         async with alive(project, memory=memory) as seen:
             seen.press("Tell me a story.\r")
             await seen.shows("Half of it")
@@ -494,7 +502,7 @@ async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(projec
         await seen.shows("/retry there")
         assert "This was not done any more: /compact" in "\n".join(seen.drawn.display)
         server.script_again(script(says("All of it.")))
-        again, _ = opened(project, ANTHROPIC, server)
+        again, _ = opened(project, provider, server)
         async with host_of(again, session_id=seen.chat.host.session.id) as host:
             assert host.is_waiting and (await host.retry()).text == "All of it."
             said = [one.text for one in host.conversation.messages if one.role == "user" and not one.is_meta]
@@ -697,10 +705,12 @@ async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterw
 
 
 @pytest.mark.parametrize("goes_on", ["a sentence", "a list", "a turn"])
-async def test_ctrl_c_twice_leaves_whatever_stands_in_the_line_or_is_open(project: Path, goes_on: str) -> None:
+async def test_ctrl_c_twice_leaves_whatever_stands_in_the_line_or_is_open(
+    provider: Provider, project: Path, goes_on: str
+) -> None:
     """H1."""
     with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
-        memory, _ = opened(project, ANTHROPIC, server)
+        memory, _ = opened(project, provider, server)
         with drawn(project, memory=memory) as seen:
             running = asyncio.create_task(seen.chat.run())
             await seen.shows("F2 tasks")
@@ -832,27 +842,99 @@ async def test_a_memory_that_cannot_be_saved_is_told_and_its_text_is_not_lost(
 
 @pytest.mark.parametrize("scope", ["project", "user"])
 async def test_a_dream_that_is_typed_is_shown_asked_about_and_taken_back_by_a_key(
-    project: Path, scope: Literal["project", "user"]
+    provider: Provider, project: Path, scope: Literal["project", "user"]
 ) -> None:
     """D5: of the project's memories, and of one's own for all projects."""
-    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
-    kept = memory.add("Name branches after their tickett.", scope=scope).memory
-    better = kept.topic.data.replace(b"tickett", b"ticket").decode()
-    read, write = ("Read", {"file_path": kept.path}), ("Write", {"file_path": kept.path, "content": better})
-    night = [replies.calls(read), replies.calls(write), replies.says("Done.")]
-    model = ScriptedModel([*night, *night])
-    memory = open_memory(project, model=model, flags={**QUIET, "recall.selector": "local", "model.provider": "builtin"})
-    async with alive(project, memory=memory) as seen:
-        for answer, told in (("2", "No dream: it was declined"), ("1", "Dreamt: 1 file changed")):
-            seen.press("/dream\r" if scope == "project" else "/dream user\r")
-            await seen.shows("Write this?")
-            await seen.shows("+Name branches after their ticket.")
-            seen.press(f"{answer}\r")
-            await seen.shows(told)
-        assert "tickett" not in memory.get("branches", scope=scope).topic.body
-        seen.press(F5)
-        await seen.shows("Taken back: dream")
-    assert "tickett" in memory.get("branches", scope=scope).topic.body
+    with ProviderServer() as server:
+        memory, _ = opened(project, provider, server)
+        kept = memory.add("Name branches after their tickett.", scope=scope).memory
+        better = kept.topic.data.replace(b"tickett", b"ticket").decode()
+        night = [
+            calls(("Read", {"file_path": kept.path})),
+            calls(("Write", {"file_path": kept.path, "content": better})),
+        ]
+        steps = [*night, says("Done."), *night, says("Done.")]
+        server.add(*script(forks=lambda _: steps.pop(0)))
+        async with alive(project, memory=memory) as seen:
+            for answer, told in (("2", "No dream: it was declined"), ("1", "Dreamt: 1 file changed")):
+                seen.press("/dream\r" if scope == "project" else "/dream user\r")
+                await seen.shows("Write this?")
+                await seen.shows("+Name branches after their ticket.")
+                seen.press(f"{answer}\r")
+                await seen.shows(told)
+            assert "tickett" not in memory.get("branches", scope=scope).topic.body
+            seen.press(F5)
+            await seen.shows("Taken back: dream")
+        assert "tickett" in memory.get("branches", scope=scope).topic.body
+
+
+async def test_what_a_provider_s_model_keeps_is_told_shown_taken_back_recalled_and_purged(
+    provider: Provider, project: Path
+) -> None:
+    """H1, X9, R4, L2: by notices, keys and commands, as with the built-in model."""
+    facts = {"lift": "The lift is broken until March.", "freeze": "Deploys are frozen, because the auditors are in."}
+    with ProviderServer() as server:
+        memory, _ = opened(project, provider, server)
+        steps = []
+        for name, fact in facts.items():
+            path = os.path.join(memory.place.root, f"project_{name}.md")
+            text = f"---\nname: {fact[:16]}\ndescription: {fact}\ntype: project\n---\n\n{fact}\n"
+            steps += [calls(("Write", {"file_path": path, "content": text})), says("Saved.")]
+        answers = [says("Noted."), says("Noted."), calls(("Glob", {"pattern": "*"})), says("No.")]
+        server.add(*script(*answers, forks=lambda _: steps.pop(0) if steps else says("Nothing to save.")))
+        async with alive(project, memory=memory) as seen:
+            seen.press(f"{facts['lift']}\r")
+            await seen.shows("Memory saved: project_lift.md")
+            seen.press(F4)
+            await seen.shows("+The lift is broken until March.")
+            seen.press(F5)
+            await seen.shows("Taken back: extract project_lift.md")
+            assert memory.list() == []
+            seen.press(f"{WIPE}{facts['freeze']}\r")
+            await seen.shows("Memory saved: project_freeze.md")
+            said_in = seen.chat.host.session.id
+            seen.press(f"{WIPE}/clear\r")
+            await seen.shows("A new conversation.")
+            seen.press("Why are deploys frozen?\r")
+            await seen.shows("recalled project_freeze.md")
+            seen.press(WIPE + F3)
+            await seen.shows("because the auditors are in")
+            seen.press(f"{WIPE}/budget\r")
+            await seen.shows("extract")
+            seen.press(f"/forget --source {said_in}\r")
+            await seen.shows("Remove what came from session")
+            seen.press("1\r")
+            await seen.shows("Removed: project/project_freeze.md")
+        assert memory.list() == []
+
+
+async def test_the_model_that_is_chosen_at_the_first_run_answers(
+    provider: Provider, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X9, ADR 0059: a key that was found is an offer; kept, it is not asked about again."""
+    with ProviderServer(script(says("Good morning, too."))) as server:
+        for name, url in (("ANTHROPIC", server.url), ("OPENAI", f"{server.url}/v1")):
+            monkeypatch.setenv(f"{name}_API_KEY", KEY)
+            monkeypatch.setenv(f"{name}_BASE_URL", url)
+
+        def opened_anew() -> MemDir:
+            return open_memory(project, flags={**QUIET, "recall.selector": "local"})
+
+        with drawn(project, memory=opened_anew()) as seen:
+            seen.chat._reopen = opened_anew
+            running = asyncio.create_task(seen.chat.run())
+            await seen.shows("Which model may answer here")
+            asked = seen.chat.panel
+            assert asked is not None
+            at = next(at for at, one in enumerate(asked.choices, 1) if f"{provider.name.partition('-')[0]} with" in one)
+            seen.press(f"{at}\r")
+            await seen.shows("F2 tasks")
+            seen.press("Good morning.\r")
+            await seen.shows("Good morning, too.")
+            seen.chat.leave()
+            assert await running == 0
+    async with alive(project, memory=opened_anew()) as seen:
+        assert "Which model" not in "\n".join(seen.drawn.display)
 
 
 async def test_a_conversation_is_left_and_gone_on_with_and_what_it_used_is_told(project: Path) -> None:
@@ -884,10 +966,12 @@ async def test_a_conversation_is_left_and_gone_on_with_and_what_it_used_is_told(
         assert seen.chat.host.session.id == left
 
 
-async def test_a_compaction_that_is_typed_is_stopped_by_ctrl_c_and_done_another_time(project: Path) -> None:
+async def test_a_compaction_that_is_typed_is_stopped_by_ctrl_c_and_done_another_time(
+    provider: Provider, project: Path
+) -> None:
     """N7, H2."""
     with ProviderServer() as server:
-        memory, _ = opened(project, ANTHROPIC, server)
+        memory, _ = opened(project, provider, server)
 
         def behind(body: Body) -> Outcome:
             return Hang(says("Never.")) if "[memdir job: compact" in str(body) else says("Nothing to save.")
@@ -1194,7 +1278,7 @@ def test_nothing_that_can_wait_is_loaded_before_the_first_prompt() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
+def test_in_a_bare_pty_it_is_the_same_screen(provider: Provider, project: Path) -> None:
     """Start, stream, cancel, permission, a small window, wide signs, a large paste, exit: drawn by a reader of escapes,
     where there is no tmux."""
     pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
@@ -1208,8 +1292,11 @@ def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
         says(f"{wide}\n\nThe end of it."),
         says("That is long."),
     )
-    with ProviderServer(script(*answers)) as server, Pty(chat_words(server), cwd=project) as terminal:
-        terminal.wait_for("memdir chat · claude-sonnet-5", READY)
+    with (
+        ProviderServer(script(*answers)) as server,
+        Pty(chat_words(server, provider=provider), cwd=project) as terminal,
+    ):
+        terminal.wait_for(f"memdir chat · {provider.model}", READY)
         terminal.say("Talk.")
         terminal.wait_for("› Talk.", "word3 ", "Ctrl-C stops")
         terminal.keys("C-c")
@@ -1225,25 +1312,29 @@ def test_in_a_bare_pty_it_is_the_same_screen(project: Path) -> None:
         shown = terminal.wait_for("The end of it.")
         assert all(len(line) <= 40 for line in shown.splitlines())
         terminal.until(lambda told: wide in "".join(told.split()))
-        terminal.until(lambda told: "claude-sonnet-5 │" in told.rstrip().splitlines()[-1])  # one footer, at the bottom
+        terminal.until(
+            lambda told: f"{provider.model} │" in told.rstrip().splitlines()[-1]
+        )  # one footer, at the bottom
         terminal.paste("".join(f"log line {number}\n" for number in range(10_000)))
         terminal.wait_for(": 10,000 lines]")
         terminal.keys("Enter")
         terminal.wait_for("That is long.")
-        assert "log line 9999" in str([one.body for one in server.requests if not is_fork(one.body)][-1]["messages"])
+        assert "log line 9999" in str([one.body for one in server.requests if not is_fork(one.body)][-1])
         terminal.keys("C-d")
         assert terminal.ended() == 0
         assert "goes on with this conversation" in " ".join(terminal.screen.split())
         assert terminal.all.count("It is made.") == 1, "finished blocks stay"
 
 
-def test_killed_in_the_middle_of_a_reply_a_person_finds_their_words_and_asks_again(project: Path) -> None:
+def test_killed_in_the_middle_of_a_reply_a_person_finds_their_words_and_asks_again(
+    provider: Provider, project: Path
+) -> None:
     """J1, J3: the terminal is gone with the program; the next one shows where things stood."""
     pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
     from tests.chat.in_pty import Pty
 
     with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
-        with Pty(chat_words(server), cwd=project) as terminal:
+        with Pty(chat_words(server, provider=provider), cwd=project) as terminal:
             terminal.wait_for(READY)
             terminal.say("Are you there?")
             terminal.wait_for("Half of it")
@@ -1251,12 +1342,12 @@ def test_killed_in_the_middle_of_a_reply_a_person_finds_their_words_and_asks_aga
         [written] = Path(open_memory(project).layout.session("any")).parent.glob("*.jsonl")
         *before, last = written.read_bytes().splitlines(keepends=True)
         written.write_bytes(b"".join((*before, b'{"type":"user\0\0\n', last)))
-        with Pty(chat_words(server, "--continue"), cwd=project) as terminal:
+        with Pty(chat_words(server, "--continue", provider=provider), cwd=project) as terminal:
             terminal.wait_for("› Are you there?", "The last message has no answer yet: /retry asks for it.")
             assert "Its transcript is damaged, and not all is here: 1 damaged line." in terminal.screen
             terminal.say("/retry")
             terminal.wait_for("Yes, I am.")
             terminal.keys("C-d")
             assert terminal.ended() == 0
-        asked = [one.body for one in server.requests if not is_fork(one.body)][-1]["messages"]
+        asked = [one.body for one in server.requests if not is_fork(one.body)][-1]
         assert str(asked).count("Are you there?") == 1
