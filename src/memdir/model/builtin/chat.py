@@ -16,8 +16,7 @@ from memdir.text.stems import terms_in
 from memdir.transcript.message import Message
 
 MAX_QUOTED = 3  # memories in one answer
-SHORT_QUESTION = 3  # words that tell something, of which a single one may be what it is about
-SURE = 100  # more words than a question shares with a line
+SHORT_QUESTION = 3  # words: of more, a single one that is shared tells nothing
 INTRODUCTION = "I am memdir's built-in model, not a language model: I can only look things up in your memories."
 _NAMED = re.compile(r"(?<!\S)@((?:[\w.-]+/)*[\w.-]+\.md)\b")  # a document of the project, as the chat completes it
 NOTHING = "I found nothing there about that. With a model configured (`memdir config list`), you get real answers."
@@ -36,27 +35,23 @@ def chat(job: ChatJob | None, request: Request) -> Reply:
     if any(tool.name == "Read" for tool in request.tools) and (named or lines):
         paths = dict.fromkeys((*named, *(path for path, _ in lines)))
         return reads(list(paths)[:MAX_QUOTED], f"read_{len(request.messages)}")
-    if not lines:
-        return says(" ".join((*introduction, NOTHING)))
-    return says("\n".join([*introduction, "The index says:", *(f"  {line}" for _, line in lines)]))
+    told = ["The index says:", *(f"  {line}" for _, line in lines)] if lines else [NOTHING]
+    return says(("\n" if lines else " ").join((*introduction, *told)))
 
 
 def _fitting(job: ChatJob, request: Request) -> list[tuple[str, str]]:
-    """What was recalled for the question, then the memories whose lines of the index share words with it, the best
-    first, each with its line. One word among many tells nothing."""
+    """Memories with their lines of the index: what was recalled, then what shares words with the question."""
     said = [at for at, one in enumerate(request.messages) if one.role == "user" and not one.is_meta][-1:]
     wanted = terms_in(job.question or "".join(request.messages[at].text for at in said))
     recalled = "".join(one.text for at in said for one in request.messages[at + 1 :] if one.is_meta)
     lines = {os.path.join(job.directory, key): line for key, line in job.lines if is_key(key)}  # none elsewhere
-    shared = {path: len(wanted & terms_in(line)) + SURE * (path in recalled) for path, line in lines.items()}
-    least = 1 if len(wanted) <= SHORT_QUESTION else 2
-    best = sorted((path for path, count in shared.items() if count >= least), key=lambda path: -shared[path])
-    return [(path, lines[path]) for path in best]
+    shared = {path: len(wanted & terms_in(line)) + 100 * (path in recalled) for path, line in lines.items()}
+    fits = [one for one in lines.items() if shared[one[0]] > (len(wanted) > SHORT_QUESTION)]
+    return sorted(fits, key=lambda one: -shared[one[0]])
 
 
 def _quotation(message: Message, paths: Mapping[str, str], introduction: tuple[str, ...]) -> str:
     parts = [*introduction, "This is what I found:"]
-    found = len(parts)
     for result in message.tool_results:
         if result.is_error:
             parts.append(f"{paths.get(result.tool_use_id, '')}: {result.content.partition(chr(10))[0]}")
@@ -65,4 +60,4 @@ def _quotation(message: Message, paths: Mapping[str, str], introduction: tuple[s
             quoted = "\n".join(f"> {line}" if line else ">" for line in topic.body.strip().splitlines())
             name = topic.name or os.path.basename(paths.get(result.tool_use_id, ""))
             parts.append(f"**{name or 'a memory'}**\n{quoted}")
-    return "\n\n".join(parts) if len(parts) > found else " ".join((*introduction, NOTHING))
+    return "\n\n".join(parts)
