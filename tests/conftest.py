@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memdir.cli.entry import main
 from memdir.events import Event
@@ -27,6 +28,9 @@ IN_MEMORY = "/dev/shm"
 MIN_FREE_BYTES = 4 << 30  # there: all tests that run at once take far less
 ON_DISK = ("agent", "chat", "clients", "guard")  # below /dev a shell may open nothing
 _numbers = itertools.count()
+# A busy machine is no fault of a property: how long an example takes to make or to check is judged by benchmarks.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -87,3 +87,24 @@ async def test_an_update_of_the_built_in_model_keeps_the_rest(bench: Bench) -> N
     assert "team name" in bench.read("MEMORY.md")
     await kept(bench, ("From now on release tags must always be signed, never move a release tag.",), "OK.", at_once=1)
     assert bench.read("feedback_branches.md") == found
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (
+            ("Maria owns the billing service.", "Tom owns the search service."),
+            {"Maria owns the billing service.", "Tom owns the search service."},
+        ),
+        (
+            ("Maria owns the billing service.", "Tom owns the billing service."),
+            {"Tom owns the billing service.\n\n**Before:** Maria owns the billing service"},
+        ),
+    ],
+)
+async def test_what_is_so_of_one_person_and_another_is_told_apart_in_one_turn_or_two(
+    bench: Bench, said: tuple[str, ...], found: set[str], at_once: int
+) -> None:
+    """X5, X6: Tom is no small word, though one of another language."""
+    assert {body.strip() for body in await kept(bench, said, "Got it.", at_once=at_once)} == found

@@ -27,6 +27,7 @@ def test_a_process_that_runs_all_day_keeps_some_sentences_and_no_pages() -> None
         ("Bob reviews the parser on 1 May.", "Bob reviews the parser on 2 May.", False),
         ("We use MySQL 8 for billing.", "We use PostgreSQL 16 for billing.", False),
         ("Maria owns the release process.", "Tom owns the release process.", False),
+        ("Maria owns the release process.", "Tom owns the search process.", True),
     ],
 )
 def test_two_things_are_told_by_another_name_beside_the_same_number_or_another_one(

@@ -12,7 +12,7 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import Literal
 
 from memdir.store.secrets import find_secrets
@@ -20,7 +20,7 @@ from memdir.store.topic import MemoryType, Topic
 from memdir.text.body_text import clauses, headings, lines_of_code, sentences
 from memdir.text.language import common_words, meanings_in
 from memdir.text.naming import describe_rule, title
-from memdir.text.nearness import Sentence, are_of_two
+from memdir.text.nearness import Sentence, are_of_two, parts_of
 from memdir.text.sentences import facts_in, is_weekday
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
@@ -316,7 +316,7 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
     valued = [part - front for part in parts if any(terms_in(fact) < part for fact in missing)]
     if any(not part & other.terms for part in valued) or any(part - front and not part & said for part in parts):
         return "past"
-    if _names_another(unit, missing, said):
+    if unit.label == "main" and (_names_another(unit, missing, said) or _is_halved(unit, said)):
         return "past"
     named, named_now = _first_words(unit.text, other.text)
     missing, gained = missing | _missing(named, said), (other.facts | named_now) - unit.facts
@@ -327,12 +327,25 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
     return "past" if any(old and new for old, new in counts) else "kept"
 
 
+def _is_halved(unit: _Unit, said: frozenset[str]) -> bool:
+    """Whether the news hardly speaks of one of the statements that a sentence joins."""
+    parts = [terms_in(part) for part in parts_of(unit.text)]
+    return len(parts) > 1 and any(2 * len(part & said) < len(part) for part in parts)
+
+
 def _names_another(unit: _Unit, missing: frozenset[str], said: frozenset[str]) -> bool:
-    """Whether a value that is missing stands beside the name of what it tells, and the news does not speak of that: of
-    "Node 18 with pnpm 8" another Node replaces no pnpm."""
-    values, words = terms_in(" ".join(missing)), [terms_in(word) for word in unit.text.split()]
-    beside = [one for pair in pairwise(words) for one, value in (pair, pair[::-1]) if value and value <= values]
-    return any(one and not one & (said | values) and not any(map(is_weekday, one)) for one in beside)
+    """Whether a value that is missing stands beside the name of what it tells, or before what it is for, and the news
+    does not speak of that: of "Node 18 with pnpm 8" another Node replaces no pnpm, of "Redis for sessions" no Kafka for
+    events a Redis."""
+    values = terms_in(" ".join(missing))
+    for part in re.split(r"[,;:()]\s*", unit.text):
+        words = [terms_in(word) for word in part.split()]
+        for at, word in enumerate(words):
+            behind = next(filter(None, words[at + 1 :]), frozenset())
+            beside = (words[at - 1] if at else frozenset(), behind) if word and word <= values else ()
+            if any(one and not one & (said | values) and not any(map(is_weekday, one)) for one in beside):
+                return True
+    return False
 
 
 def _missing(facts: frozenset[str], said: frozenset[str]) -> frozenset[str]:

@@ -20,6 +20,7 @@ _ELISION = re.compile(r"^(l|d|j|n|s|t|m|c|qu|jusqu|lorsqu|puisqu|dell|all|un|nel
 _CJK = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"  # slow to compile, and seldom needed
 _CYRILLIC = r"[\u0400-\u04ff]"
 _UKRAINIAN = r"[іїєґ]"
+_NAMES = re.compile(r"\b(?:Al|Ben|Bo|Dan|Ed|Ella|Jen|Kim|Mia|Min|Nada|Nam|Sen|Son|Su|Tom|Ty|Uma)\b")
 MIN_LANGUAGE_HITS = 2  # one shared little word is chance, two are a hint
 UNKNOWN = "other"  # a language that a text is too short to tell
 MAX_PHRASE_WORDS = 6  # longest phrase in the file; longer windows would only cost time
@@ -75,13 +76,20 @@ def common_words() -> dict[str, list[str]]:
 
 
 @cache
-def _stems() -> LightStems:
-    return LightStems(frozenset(common_words()))
+def _stems(named: frozenset[str]) -> LightStems:
+    return LightStems(frozenset(common_words()) - named)
 
 
 def stems(text: str) -> list[str]:
     """What a text is about: the stems of its words in order, without the common ones."""
-    return _stems().of(clean(text))
+    return _stems(names_in(text)).of(clean(text))
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Those who are called like a small word of another language: Tom, who tells something but in Czech."""
+    found = _NAMES.findall(text)
+    tongue = language(fold(text)) if found else ""
+    return frozenset(name.lower() for name in found if tongue not in common_words()[name.lower()])
 
 
 @lru_cache(maxsize=4)  # asked at every doubtful word of a text

@@ -14,7 +14,7 @@ from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
-from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words
+from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, names_in
 from memdir.text.sentences import is_weekday
 from memdir.text.stems import STOP_WORDS, stem
 from memdir.text.words import is_unspaced, split_words
@@ -41,7 +41,7 @@ class Sentence:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        return frozenset(filter(None, map(content_term, self.words)))
+        return frozenset(filter(None, map(content_term, self.words))) | names_in(self.text)
 
     @cached_property
     def things(self) -> frozenset[int]:
@@ -117,11 +117,16 @@ def are_of_two(one: str, other: str, *, is_named: bool = False) -> bool:
     and of both either the same number is told or something else. Where a value is due ("use …", "at …"), the thing is
     the same: "use Postgres for billing"; unless it is known to have a name of its own."""
     mine, theirs = ([word.strip(".,:;!()") for word in text.casefold().split()] for text in (one, other))
+    names = names_in(one) | names_in(other)
+
+    def is_content(word: str) -> bool:
+        return word in names or bool(content_term(word))
+
     steps = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
-    same = [word for tag, start, end, _, _ in steps if tag == "equal" for word in mine[start:end] if content_term(word)]
+    same = [word for tag, start, end, _, _ in steps if tag == "equal" for word in mine[start:end] if is_content(word)]
     pairs = [(at, mine[at:end], theirs[start:stop]) for tag, at, end, start, stop in steps if tag == "replace"]
-    slots = [(at, parts) for at, *parts in pairs if all(any(map(content_term, part)) for part in parts)]
-    named, *all_named = (sum(bool(content_term(x)) and not _tells(x) for x in some) for some in (same, mine, theirs))
+    slots = [(at, parts) for at, *parts in pairs if all(any(map(is_content, part)) for part in parts)]
+    named, *all_named = (sum(is_content(x) and not _tells(x) for x in some) for some in (same, mine, theirs))
     if not slots or not named or (2 * named < min(all_named) and not is_named):
         return False
     (at, parts), *more = slots
