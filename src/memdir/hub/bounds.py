@@ -81,7 +81,9 @@ class InFlight:
         try:
             yield
         finally:
-            self._held -= Counter({token: size})
+            self._held[token] -= size
+            if not self._held[token]:
+                del self._held[token]
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
