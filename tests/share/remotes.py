@@ -88,7 +88,7 @@ class HubPlace:
         return HubRemote(url, team=self.admin.team, token=self._tokens[name])
 
     def contents(self) -> Iterator[bytes]:
-        for table in ("entries", "versions", "actions", "proposals", "jobs"):
+        for table in ("entries", "versions", "actions", "proposals", "jobs", "teams", "members", "tokens"):
             yield from (repr(row).encode() for row in self._hub.rows(f"select * from {table}"))
 
 

@@ -200,8 +200,9 @@ class RandomTeam(RuleBasedStateMachine):
         else:
             forget_memories(one.store, [key], origin=Origin("cli", trust="user"))
 
-    @act(pick=st.integers(0, 20), name=name)
-    def rename(self, who: int, pick: int, name: str) -> None:
+    @act(pick=st.integers(0, 20), name=name, edits=st.booleans())
+    def rename(self, who: int, pick: int, name: str, edits: bool) -> None:
+        """Perhaps to a text that is beyond a limit, and in the same step changed: then it does not travel yet."""
         one = self.members[who]
         files = self.own(one)
         if not files or any(key.casefold() == name.casefold() for key in files):
@@ -210,6 +211,8 @@ class RandomTeam(RuleBasedStateMachine):
         self.removed |= self.tokens((known or b"").decode())
         (one.root / name).parent.mkdir(exist_ok=True)
         os.rename(one.root / sorted(files)[pick % len(files)], one.root / name)
+        if edits:
+            one.put(name, f"{one.read(name)}more: {self.token(one)}\n")
 
     @act()
     def leak(self, who: int) -> None:
