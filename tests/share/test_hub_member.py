@@ -149,6 +149,11 @@ def test_a_limit_of_the_hub_is_named_with_what_is_beyond_it(
     told = {one["file"]: one for one in json.loads(memdir("sync", "--json").out)["leftOut"]}
     assert "may have 1 memories and 16,777,216 bytes on the hub" in told["b.md"]["told"] and told["b.md"]["remedy"]
     assert "may have 300 bytes on the hub" in told["c.md"]["told"] and told["c.md"]["remedy"]
+    for looks in ("--status", "--dry-run"):
+        why = {one["file"]: one["reason"] for one in json.loads(memdir("sync", looks, "--json").out)["leftOut"]}
+        assert why == {"b.md": "cap", "c.md": "too_large"}, "also where the hub is not asked"
+    memdir("config", "set", "team.enabled", "false", "--layer", "local")
+    assert "team memory is off here" in memdir("sync").err
 
 
 def test_what_a_member_wrote_who_was_purged_is_gone_with_the_next_pull(hub: HubServer, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ class KnownTeam:
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
     authors: dict[str, str] = field(default_factory=dict)  # of every text that stood here, by digest: it may come back
     seals: dict[str, str] = field(default_factory=dict)  # of those that a hub gave, in proof of their authors
+    held: dict[str, str] = field(default_factory=dict)  # why the remote did not take what was last given to it
     purges: dict[str, int] = field(default_factory=dict)  # the last of each member, by its revision: once is enough
 
     @staticmethod
@@ -72,6 +73,7 @@ class KnownTeam:
         memories, authors, seals, purges = map(found.part, ("memories", "authors", "seals", "purges"))
         known.seen = {key: _seen(memories.part(key)) for key in memories if is_key(key)}
         known.authors = {digest: authors.text(digest) for digest in authors}
+        known.held = {key: found.part("held").text(key) for key in found.part("held")}
         known.seals = {digest: seals.text(digest) for digest in seals}
         known.purges = {name: purges.number(name) for name in purges}
         known.purged = [one for one in found.get("purged") or () if isinstance(one, str)]
@@ -85,7 +87,9 @@ class KnownTeam:
         for is_deleted, _, key in sorted(absent)[MAX_ABSENT:]:
             del self.seen[key]
             self.revision = self.revision if is_deleted else ""
-        told = {name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges")}
+        told = {
+            name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges", "held")
+        }
         told |= {name: dict(list(getattr(self, name).items())[-_MAX_AUTHORS:]) for name in ("authors", "seals")}
         told["memories"] = {key: _told(one) for key, one in sorted(self.seen.items())}
         keep_bytes(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")

@@ -32,6 +32,7 @@ MAX_REFUSED = 500  # names that are refused, and signs of one, that are told: ea
 MAX_BY_HAND = 10  # files that a person removes at once without a word; more than that is an accident
 _RAISE = "Forget what is outdated, or raise `team.maxEntries` and `team.maxBytes`"
 _LATE = "Wait until it is copied; where it stays away, delete the list in the folder `members` that names it"
+NOT_TAKEN = "the remote did not take it"
 FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
 BY, OF = "By", "Of"  # the trailers that name whose change it was, and of which team
@@ -107,6 +108,8 @@ class Sync:
         local = read_local(self.store.place, self.caps, known.here())
         report.waiting = [*self._changes(known, local, report), *self._held(known, local, report)]
         report.left_out.update(local.left_out)
+        for key, why in ((key, why) for key, why in known.held.items() if key in report.waiting):
+            report.left_out.setdefault(key, NotShared(harmless_name(key), why, NOT_TAKEN))
         report.proposals, report.team = proposals_noted(self.store.place), known.team
         removed, held = purge_noted(self.store.place)
         report.purged, report.may_hold = [*removed, *report.purged], held | report.may_hold
@@ -470,8 +473,9 @@ class Sync:
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
             if reason != "conflict":
-                report.left_out[key] = NotShared(key, reason, result.told.get(key, "the remote did not take it"))
+                report.left_out[key] = NotShared(key, reason, result.told.get(key, NOT_TAKEN))
         known.revision = result.revision
+        known.held = {key: reason for key, reason in result.refused.items() if reason != "conflict"}
         known.save()
         self._list_in_index(result.accepted)
         if result.refused and not result.accepted:

@@ -436,7 +436,8 @@ def _tell_joined(options: argparse.Namespace, context: Any, memory: MemDir) -> i
         return int(context.print_json({"remote": remote or None, "member": memory.team.member}))
     told = f"This project's team is kept in {shown_line(remote)}." if remote else "No team was joined here."
     context.terminal.line(told)
-    context.note("`memdir join FOLDER`, or a git repository, or a hub, joins one")
+    off = "team memory is off here: `memdir config set team.enabled true --layer local` turns it on"
+    context.note(off if remote else "`memdir join FOLDER`, or a git repository, or a hub, joins one")
     return 0
 
 
