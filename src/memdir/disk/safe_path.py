@@ -42,6 +42,8 @@ _AGENT_FILES = (
 )
 _INSTRUCTION_FILES = frozenset(f"{name}.md" for name in _AGENT_FILES)
 _MAGIC_STEMS = frozenset(("__proto__",))
+_PLAIN = frozenset(one for one in _FINE - frozenset(" .()+") if one == one.lower())
+_TAKEN = frozenset((*_DEVICES, *_MAGIC_STEMS, *_AGENT_FILES, INDEX_NAME[:-3].lower()))
 # Scripts that people mix inside one word; any other mixture is how look-alikes are built.
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"))
 
@@ -138,6 +140,9 @@ def _refused(
 
 
 def _fault_of_key(key: str, *, index_allowed: bool) -> str:
+    stem = key[:-3]
+    if _PLAIN.issuperset(stem) and key[-3:] == ".md" and 0 < len(stem) < 100 and stem not in _TAKEN and stem[0] != "-":
+        return ""  # as most: what is looked at below finds nothing in such a name
     try:
         size = len(key) if key.isascii() else len(key.encode("utf-8"))
     except UnicodeEncodeError:
