@@ -157,6 +157,31 @@ def test_what_is_given_again_stays_its_authors(backed: Backed, tmp_path: Path) -
     place.admin.connection.close()
 
 
+@pytest.mark.parametrize("pushes_only", [False, True])
+def test_what_a_purged_member_wrote_after_the_backup_comes_back_by_nobody(
+    backed: Backed, tmp_path: Path, pushes_only: bool
+) -> None:
+    """The purge is said once more after the restore, as the page says, and cannot know that text (L2)."""
+    place = HubPlace(backed.hub)
+    ann, bob, cid = (member(place, name, tmp_path, time.time) for name in ("ann", "bob", "cid"))
+    shared(ann, bob, cid, a=memory_text("a", BODY))
+    backed.back_up()
+    bob.put("late.md", memory_text("late", "What Bob knows since then."))
+    in_step(bob, cid)
+    backed.hub.admin("purge", place.admin.team, "bob")
+    ann.sync()
+    backed.set_back()
+    backed.hub.admin("remove-member", place.admin.team, "bob", purge=True)
+    if pushes_only:  # by a machine that sends before it takes in
+        (cid.root / "late.md").rename(cid.root / "renamed.md")
+        cid.sync(pushes_only=True)
+    cid.sync()
+    ann.sync()
+    assert list(ann.files()) == ["a.md"] == place.admin.keys()
+    assert "late.md" not in cid.files()
+    place.admin.connection.close()
+
+
 def test_what_a_hub_has_lost_is_given_again_and_not_deleted(backed: Backed, tmp_path: Path) -> None:
     """It tells neither the entry nor that it was deleted: nobody has deleted it."""
     place = HubPlace(backed.hub)

@@ -132,8 +132,11 @@ class EntryRoutes:
         written: dict[Author, list[Change]] = {author: []}  # by the sender first, with all deletions
         for change in (one for one in changes if one.key not in refused):
             told = sealed_ones.get(change.key)
-            by = await author_of(self._hub.database, author, change, told, now) if told else author
-            written.setdefault(by, []).append(change)
+            try:
+                by = await author_of(self._hub.database, author, change, told, now) if told else author
+                written.setdefault(by, []).append(change)
+            except HubRefusal as one:
+                refused[change.key] = one
         revision, done = await self._apply(written)
         results = {one.key: _result(one) for one in done}
         results |= {key: {"key": key, "status": one.status, "error": one.error} for key, one in refused.items()}

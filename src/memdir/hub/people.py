@@ -145,7 +145,9 @@ async def author_of(database: HubDatabase, by: Author, change: Change, told: dic
         return by
     if await database.run(SQL["text_known"], by.team, change.etag):
         return by
-    ((member,),) = await database.run(SQL["author"], by.team, random_name("m"), name, now)
+    ((member, is_active, purged),) = await database.run(SQL["author"], by.team, random_name("m"), name, now)
+    if purged is not None and not is_active:
+        raise HubRefusal(409, "purged", "that text is of a member who was purged")
     return by._replace(member=member)
 
 

@@ -55,7 +55,7 @@ returning id
 -- name: author
 insert into members (team, id, name, role, active, created) values (?, ?, ?, 'reader', 0, ?)
 on conflict (team, name) do update set name = excluded.name
-returning id
+returning id, active, purged
 
 -- name: role_set
 update members set role = ? where team = ? and id = ?

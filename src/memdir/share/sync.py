@@ -163,6 +163,10 @@ class Sync:
         delta = self.remote.pull(known.manifest())
         self.require_free()
         report.problem = report.problem or delta.told
+        new = {name: at for name, at in delta.purged.items() if at > known.purges.get(name, 0)}
+        lost = {key: known.seen[key].version.author for key in delta.missing & known.seen.keys()}
+        went = {key: Version(GONE, author, is_purged=True) for key, author in lost.items() if author in new}
+        delta = replace(delta, versions={**went, **delta.versions}, missing=delta.missing - went.keys())
         for key in delta.missing:
             known.seen.pop(key, None)  # what lies here is given again
         refused = {key: one for key, one in delta.older.items() if known.is_refused(key)}
@@ -180,7 +184,6 @@ class Sync:
             groups.setdefault((key not in report.conflicts, version.author), {})[key] = version
         for (_, author), mine in sorted(groups.items(), key=lambda one: one[0]):
             self._take(known, author, mine, delta, report)
-        new = {name: at for name, at in delta.purged.items() if at > known.purges.get(name, 0)}
         back = () if known.synced else {one.author for one in delta.versions.values() if not one.is_gone}
         self._back += [name for name in new if name in back]
         known.purges |= new
