@@ -942,6 +942,8 @@ async def test_a_conversation_is_left_and_gone_on_with_and_what_it_used_is_told(
     async with alive(project) as seen:
         seen.press("From now on, release notes go to the docs team first: legal had to recall them.\r")
         await seen.shows("Memory saved: ")
+        seen.press("/compact\r")
+        await seen.shows("not compacted: all of it is recent and stays word for word")
         seen.press("/budget\r")
         await seen.shows("This conversation: ")
         await seen.shows("extract")

@@ -35,6 +35,10 @@ def test_a_call_of_a_tool_is_one_line_and_can_be_opened(
     assert line.endswith("  /open 12")
 
 
+def test_a_task_that_is_handed_over_says_to_whom() -> None:
+    assert Screen.tool_line("Agent", {"agent": "reviewer", "task": "Look\nat it"}) == "Agent reviewer Look at it"
+
+
 def test_a_command_that_is_asked_about_is_shown_whole_and_never_where_our_lines_begin(
     capsys: pytest.CaptureFixture[str], columns: int
 ) -> None:

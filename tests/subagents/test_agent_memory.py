@@ -295,3 +295,14 @@ async def test_the_built_in_model_looks_things_up_in_the_sub_agent_s_memory(
     async with host_of(memory) as host:
         outcome = await host.agents.run({"agent": "reviewer", "task": "Is the retry test flaky?"}, host.tools.context)
     assert "flaky on Mondays" in outcome.content and "Kim" not in outcome.content
+
+
+def test_what_is_forgotten_of_a_sub_agent_s_memory_is_told_with_what_brings_it_back(
+    memdir: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """S14."""
+    define(tmp_path / "home/agents", "name: reviewer\nmemory: local")
+    scope = ("--scope", "agent-local:reviewer")
+    memdir("remember", FLAKY, *scope)
+    assert f"`memdir undo {' '.join(scope)}` brings it back" in memdir("forget", "flaky", *scope).out
+    assert memdir("undo", *scope).code == 0 and "flaky" in memdir("list", *scope).out

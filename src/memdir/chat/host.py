@@ -416,6 +416,7 @@ class ChatHost:
         try:
             outcome = await self._abort.guard(self.session.compact(keep=keep, is_automatic=is_automatic))
             reason = getattr(outcome, "reason", "").replace("_", " ")
+            reason = "all of it is recent and stays word for word" if "nothing to replace" in reason else reason
         except Aborted:
             if is_automatic:
                 raise

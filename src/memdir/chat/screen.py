@@ -183,7 +183,7 @@ class Screen:
         if isinstance(named, str) and os.path.isabs(named):
             near = os.path.relpath(named)
             named = near if not near.startswith("..") else f"…/{os.path.basename(named)}"
-        told = one_line(f"{name} {named}")
+        told = one_line(" ".join(filter(None, (name, str(arguments.get("agent", "")), str(named)))))
         return told if len(told) <= MAX_LINE else f"{told[:MAX_LINE]}…"
 
 

@@ -241,9 +241,15 @@ class Forget:
         if options.json:
             return context.print_json({"files": keys})
         terminal, it = context.terminal, "it" if len(keys) == 1 else "them"
-        undo = f"  `memdir undo` brings {it} back{'' if store.history.is_readable else ' once git is installed'}"
+        later = "" if store.history.is_readable else " once git is installed"
+        undo = f"  `memdir undo{_scope_word(store.scope)}` brings {it} back{later}"
         terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{terminal.dim(undo)}")
         return 0
+
+
+def _scope_word(scope: str) -> str:
+    """What to write behind a command that looks at the memories of project and user alone."""
+    return f" --scope {scope}" if scope.startswith("agent") else ""
 
 
 class Move:
@@ -312,7 +318,8 @@ class EditMemory:
         if after == before:
             context.terminal.line("Nothing changed.")
         else:
-            how = "  (`memdir diff` shows the change, `memdir undo` takes it back)"
+            where = _scope_word(store.scope)
+            how = f"  (`memdir diff{where}` shows the change, `memdir undo{where}` takes it back)"
             undo = how if store.history.is_readable else ""
             context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{undo}")
         return 0
