@@ -509,6 +509,22 @@ async def test_a_dream_makes_memories_of_lines_and_why_leads_back_to_them(home: 
     assert [draft.key for draft in later.written if "marigold" in draft.key] and len(home.memories()) == 4
 
 
+@pytest.mark.parametrize("way", ["undo", "forget"])
+async def test_what_is_said_after_a_memory_was_taken_back_or_forgotten_becomes_one_all_the_same(
+    home: Home, memdir: Memdir, way: str
+) -> None:
+    """K3: what stands below each memory that a dream made of a line is no part of what was taken back."""
+    await home.says("s1", BILLING)
+    home.clock.now += 86400
+    await home.dreams()
+    [made] = [name for name in home.memories() if name != "MEMORY.md"]
+    assert memdir(*(("forget", made) if way == "forget" else ("undo",))).code == 0
+    await home.says("s2", "We never deploy on Fridays because support is not there.")
+    home.clock.now += 86400
+    await home.dreams()
+    assert [name for name in home.memories() if "fridays" in name]
+
+
 def line_for(home: Home, text: str, key: str = DAY, **more: object) -> LogLine:
     line = LogLine(text, "12:00", key=key, **more)  # type: ignore[arg-type]
     append_lines(home.open().store, key, [line], Origin("extract", session="s1", reason=f"{line.id} = user: m1"))

@@ -20,7 +20,7 @@ from itertools import chain
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
 from memdir.store.line_origins import Gone, sentences_in
-from memdir.store.log_lines import recent_lines
+from memdir.store.log_lines import SAID_ON, recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
@@ -48,6 +48,7 @@ NAMED = 2 / 3  # of a claim's topic words that a sentence must hold to speak of 
 MAX_SHARING = 1000  # sentences with a word in common that are counted, the last: a dream's time must not grow with
 MAX_ALIKE = 60  # the square of what was said; and of these those that are compared closely
 MAX_GONE = 5000  # sentences that are compared, those that left last
+_SAID_ON = re.compile(SAID_ON.format(r"\d{4}-\d{2}-\d{2}"))
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class Forgotten:
 
     def among(self, claims: Iterable[str], *, instead_of: Iterable[str] = ()) -> list[str]:
         """Those of the claims that nobody may bring back. `instead_of` is what would have to give way to them."""
-        asked = [claim for claim in dict.fromkeys(claims) if claim not in self._living]
+        asked = [one for one in dict.fromkeys(claims) if one not in self._living and not _SAID_ON.fullmatch(one)]
         given_up = [_Told(text, self._came(text)) for text in instead_of] if asked else []
         told = {claim: _Told(claim) for claim in asked}
         back = {claim: self._comes_back(one) for claim, one in told.items()}

@@ -24,6 +24,7 @@ from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType, parse_type
 from memdir.store.trust import Trust
 
+SAID_ON = "Said on {}."  # below a statement that a dream made a memory of: it tells when, and claims nothing
 PATTERN = "logs/YYYY/MM/YYYY-MM-DD.md"  # as prompts name a log: never with a date (K2)
 MAX_RECENT = 100  # logs that are read beside the memories, the newest
 MAX_NEW = 400  # lines that one dream is given; the rest waits for the next

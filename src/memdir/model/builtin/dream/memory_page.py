@@ -11,6 +11,7 @@ from functools import cached_property
 
 from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
 from memdir.store.guard import GUARD_FIELD
+from memdir.store.log_lines import SAID_ON
 from memdir.store.scan import MAX_MEMORY_BYTES
 from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, sentences
@@ -18,9 +19,6 @@ from memdir.text.body_text import BodySentence, sentences
 _EDGE = " \t\r\n.,;:!?()[]{}<>\"'`´„“”‚‘’«»‹›*~_|…。、，；：！？（）「」『』【】"  # punctuation around a token
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
 _PAST = re.compile(r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
-
-
-SAID_ON = "Said on {}."  # below a statement that has a page of its own
 _SAID = re.compile(r"[^\r\n]+\r?\n\r?\n" + SAID_ON.format(r"\d{4}-\d{2}-\d{2}"))
 
 

@@ -14,12 +14,13 @@ from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.date_repair import resolved
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import sentence
-from memdir.model.builtin.dream.memory_page import SAID_ON, Page, flat
+from memdir.model.builtin.dream.memory_page import Page, flat
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.said import Statement
 from memdir.model.builtin.dream.settle import Neighbours
 from memdir.model.builtin.dream.values import Value, values_in
+from memdir.store.log_lines import SAID_ON
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic, guess_type
 from memdir.text.body_text import split
