@@ -100,6 +100,21 @@ def test_nothing_about_a_person_no_question_and_no_errand(said: str) -> None:
     assert kept("\nText.\n", said) == "\nText.\n"
 
 
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("We decided to use MySQL 9 for billing. I like short answers.", "We decided to use MySQL 9 for billing."),
+        (
+            "We decided to use Kafka for events because Anna knows it. My name is Bob and I hate meetings.",
+            "We decided to use Kafka for events. Why: Because Anna knows it.",
+        ),
+        ("Wir haben beschlossen, MySQL zu nehmen. Ich mag kurze Antworten.", "Wir haben beschlossen, MySQL zu nehmen."),
+    ],
+)
+def test_what_a_person_says_of_themselves_beside_a_decision_is_not_in_it(said: str, line: str) -> None:
+    assert kept("", said) == f"\n## Decisions\n\n- {line}\n"
+
+
 def test_what_nobody_said_is_not_in_it() -> None:
     tool = Message("user", (ToolResult("t", "We decided to use Oracle for the billing service because of the price."),))
     reply = assistant("We decided to use MongoDB for the billing service because it is fast.")

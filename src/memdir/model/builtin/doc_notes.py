@@ -13,8 +13,8 @@ from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memo
 from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
-from memdir.text.language import meanings_in
-from memdir.text.sentences import sentences_of
+from memdir.text.language import anywhere, meanings_in, tongue_of
+from memdir.text.sentences import STOPS, bounds, sentences_of
 from memdir.transcript.message import ToolUse
 
 HEADINGS = ("Decisions", "Facts", "References")
@@ -125,11 +125,12 @@ def _is_beside(draft: MemoryDraft, line: str, sentences: Sequence[str]) -> bool:
 
 
 def _line_of(draft: MemoryDraft) -> str:
-    told = " ".join(draft.body.partition("\n\n**")[0].split())
+    told = " ".join(draft.body.partition("\n\n")[0].split())
+    of_person = anywhere("first-person", tongue_of(told))  # what is said beside it of oneself is nothing for a document
+    told = " ".join(one for a, b in bounds(told, STOPS) if not of_person.search(one := told[a:b].strip())) or told
     why = _WHY.search(draft.body)
     return f"- {told}{_GIVEN}{why[1]}" if why else f"- {told}"
 
 
 def _heading_of(draft: MemoryDraft) -> str:
-    told = HEADINGS[0 if "decide" in meanings_in(draft.description) else 1]
-    return HEADINGS[2] if draft.type == "reference" else told
+    return HEADINGS[2 if draft.type == "reference" else "decide" not in meanings_in(draft.description)]
