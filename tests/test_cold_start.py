@@ -60,7 +60,7 @@ def test_a_command_that_runs_on_every_prompt_loads_nothing_heavy(
     assert "deploys_are_frozen" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "memdir.search.ranking" in loaded
-    assert not loaded & set(HEAVY)
+    assert not loaded & {*HEAVY, "unicodedata"}  # which only folds what is not plain
     assert len([name for name in loaded if name.partition(".")[0] == "memdir"]) <= MAX_MODULES
 
 

@@ -243,20 +243,20 @@ def _looking_back(said: str) -> frozenset[str]:
 
 def _spoken(said: str, table: str, meanings: tuple[str, ...], language: str = "") -> frozenset[str]:
     """The languages, or whether it is this one, whose words for some meanings are in a message."""
-    return frozenset([tongue for tongue, word in _words_for(table, meanings, language) if word in said])
+    words = _words_for(table, meanings, language, is_ascii=said.isascii())
+    return frozenset([tongue for tongue, word in words if word in said])
 
 
 @cache
-def _words_for(table: str, meanings: tuple[str, ...], language: str) -> list[tuple[str, str]]:
-    """Words, each with its language, as they stand among the words of a message or, written without spaces, in it."""
+def _words_for(table: str, meanings: tuple[str, ...], language: str, *, is_ascii: bool) -> list[tuple[str, str]]:
+    """Words, each with its language, as they stand among the words of a message or, written without spaces, in it. Of
+    a plain message only plain ones are looked for: to fold the others takes longer."""
     found = []
     for line in shipped_lines(table):
         head, _, some = line.partition(": ")
         tongue = _READ_TOGETHER.get(head[-2:], head[-2:])
         if line.startswith(meanings) and language in ("", tongue):
-            for word in some.split("; "):
-                bare = word.rstrip("*")
-                is_plain = bare.replace(" ", "").isalpha() and bare.isascii() and bare.islower()
-                plain = bare if is_plain else " ".join(split_words(bare))
+            for word in [one for one in some.split("; ") if one.isascii() or not is_ascii]:
+                plain = " ".join(split_words(word.rstrip("*")))
                 found.append((tongue, word if is_unspaced(word[0]) else f" {plain}{'' if word[-1] == '*' else ' '}"))
     return found
