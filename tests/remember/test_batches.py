@@ -66,6 +66,15 @@ def test_the_same_is_kept_whatever_was_replied_and_however_many_came_at_once(
     assert len(found) == len(told)  # each a memory of its own
 
 
+@pytest.mark.parametrize("reply", REPLIES)
+async def test_what_comes_after_a_question_of_the_assistant_s_is_kept_as_after_anything_else(
+    bench: Bench, reply: str
+) -> None:
+    """A decision that answers nothing that was asked."""
+    said = ("The board decided to close the Ghent office.", "We've decided on Keycloak for the login.")
+    assert len(await kept(bench, said, reply, at_once=1)) == len(said)
+
+
 async def test_an_update_of_the_built_in_model_keeps_the_rest(bench: Bench) -> None:
     """X6: the reason, the use and what was written by hand; the title follows."""
     held = (

@@ -1,7 +1,7 @@
 """What can be observed about each clause of the user, as named features for the trained judge.
 
-Looks at words, cues, dates, the neighbours, and at what the assistant had said before; decides nothing. What the
-assistant answers is not looked at, nor how many turns come together: what is kept does not hang on either.
+Looks at words, cues, dates and the neighbours; decides nothing. What the assistant says, before or behind, is not
+looked at, nor how many turns come together: what is kept does not hang on either.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import pairwise
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
 from memdir.model.builtin.extract.wishes import Wish, pointed, unopened, untagged, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
-from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, meanings_in, tokens
+from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, tokens
 
 _PATH = re.compile(
     r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
@@ -31,7 +31,6 @@ SHORT_WORDS, LONG_WORDS = 4, 24
 RULE_WORDS = 3  # fewer are a shout, and so are these, sooner: "never say never"
 RECENT_TURNS = 2  # of the user before, where the topic may have been named
 MANY_CLAUSES = 4  # eight of them or more are a story
-_TELLING = ("noted", "offer", "place", "owner")  # cues in what the assistant had said
 
 
 @dataclass(frozen=True)
@@ -83,14 +82,14 @@ def _observed(turn: UserTurn, now: datetime) -> UserTurn:
     folded = [fold(clause.text[at:]) for clause, at in zip(own, begins, strict=True)]
     words = [tokens(text) for text in folded]
     found = [cues(text, some, turn.language) for text, some in zip(folded, words, strict=True)]
-    context = (f"clauses:{min(MANY_CLAUSES, len(own).bit_length())}", *_context(turn))
+    context = f"clauses:{min(MANY_CLAUSES, len(own).bit_length())}"
     seen = []
     for at, clause in enumerate(own):
         meanings = frozenset(cue.meaning for cue in found[at])
         meanings -= {"onlynow"} if "durable" in meanings else set()
         rule = _rule(clause.text, words[at], meanings, turn.language)
         local = _local(clause, folded[at], words[at], found[at], wishes[at])
-        features = tuple(dict.fromkeys((*local, *_when(dates[at], now), *_neighbours(found, at), *context)))
+        features = tuple(dict.fromkeys((*local, *_when(dates[at], now), *_neighbours(found, at), context)))
         seen.append(Seen(clause, tuple(words[at]), meanings, dates[at], features, wishes[at], rule))
     return replace(turn, seen=tuple(seen))
 
@@ -155,10 +154,3 @@ def _neighbours(found: list[list[Cue]], at: int) -> Iterator[str]:
             yield from sorted({f"{name}:{cue.meaning}" for cue in found[other]})
         else:
             yield f"{name}:none"
-
-
-def _context(turn: UserTurn) -> Iterator[str]:
-    meant = meanings_in(turn.before)
-    yield from (f"asst:{meaning}" for meaning in _TELLING if meaning in meant)
-    if turn.before.rstrip().endswith(("?", "？")):
-        yield "asst:asks"

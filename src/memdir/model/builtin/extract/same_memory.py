@@ -212,7 +212,7 @@ def match_features(candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[s
     whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
     before, asked = frozenset(stems(turn.before)), frozenset(stems(turn.asked))
     changes = any("change" in one.seen.meanings for one in candidate.core)
-    noted = any("asst:noted" in seen.features for seen in turn.seen)
+    noted = "noted" in meanings_in(turn.before)
     crowd = math.log(1 + len(shelf.memories))
     rows: dict[int, dict[str, float]] = {}
     for number in of_one_thing(candidate, shelf, whole | before | asked):
