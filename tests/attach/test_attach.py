@@ -16,6 +16,7 @@ import pytest
 
 from memdir.attach import settings_edit
 from memdir.attach.settings_edit import AttachRecord, FileEdit
+from memdir.disk.atomic import TEMPORARY_PREFIX
 from memdir.disk.replace_file import replace_file
 from memdir.errors import EditConflict
 from tests.attach.conftest import CLAUDE, CODEX_HOOKS, Run, Told
@@ -795,6 +796,17 @@ def test_what_a_client_writes_at_the_very_moment_stays(tmp_path: Path, monkeypat
         with pytest.raises(EditConflict):
             AttachRecord(str(tmp_path / "attached.json")).write([FileEdit(str(path), before, after, agent="claude")])
         assert path.read_text() == '{"theirs": true}'
+
+
+def test_what_a_killed_attach_left_beside_the_settings_goes_with_the_next(run: Run, user_home: Path) -> None:
+    before = snapshot(user_home)
+    for folder in (user_home, user_home / ".gemini"):
+        (folder / f"{TEMPORARY_PREFIX}0123456789abcdef").write_text("half of the")
+        (folder / f"{TEMPORARY_PREFIX}0123456789abcdef").chmod(0o600)
+    run("attach", "--yes")
+    assert not [name for name in snapshot(user_home) if TEMPORARY_PREFIX in name]
+    run("detach", "--yes")
+    assert snapshot(user_home) == before
 
 
 @pytest.mark.parametrize("agent", ["claude", "gemini", "qwen", "opencode"])

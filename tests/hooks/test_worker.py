@@ -743,6 +743,21 @@ def test_what_an_instruction_file_says_is_no_memory_and_its_opposite_is(
     assert len(memories()) == is_learned
 
 
+def test_a_memory_that_says_otherwise_does_not_go_on_because_an_instruction_file_says_it_too(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """Q2, X6: else a clone's file could hold any older memory in its place."""
+    turn(agent, layout, "Please always use pnpm instead of npm in this repository, from now on.")
+    work(agent)
+    [name] = memories()
+    (agent.project / "AGENTS.md").write_text("# Rules\n\n- Always use bun instead of npm in this repository.\n")
+    turn(agent, layout, "Please always use bun instead of npm in this repository, from now on.", at=time.time() + 1)
+    work(agent)
+    assert memories() == [name]
+    description = (Path(layout.default_memory) / name).read_text().partition("description: ")[2].partition("\n")[0]
+    assert "bun" in description and "pnpm" not in description
+
+
 def test_an_instruction_file_that_leads_out_of_the_project_says_nothing(
     agent: Agent, layout: Layout, memories: Memories, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from typing import Literal
 from memdir.attach.agents import NAME, Agent, decoded, is_our_hook, is_our_plugin, is_our_server, is_ours, ours_at, part
 from memdir.attach.codex_toml import Gone, with_server, without_server, without_trust
 from memdir.attach.json_text import JsonText, plain_name
-from memdir.disk.atomic import delete_file, keep_bytes, write_project_file
+from memdir.disk.atomic import abandoned_temporaries, delete_file, keep_bytes, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.replace_file import replace_file
 from memdir.errors import BadMemoryFile, EditConflict
@@ -352,6 +352,11 @@ class AttachRecord:
         client writes in them too: where one is not as it was planned for, EditConflict, and it is left alone."""
         for edit in edits:
             _require_as_planned(edit)
+        for folder in {
+            os.path.dirname(os.path.realpath(path)) for path in (*self._files, *(one.path for one in edits))
+        }:
+            for path in abandoned_temporaries(folder, is_deep=False):  # of one that was killed
+                delete_file(path)
         if not is_detaching:
             for edit in edits:
                 self._note(edit)

@@ -45,11 +45,11 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(turns, shelf, judge.matching)}
     for candidate in candidates:
-        if is_revoked(candidate, turns) or is_known(candidate, shelf):
-            continue
         fresh = shelve([one for one in drafts.values() if one.action == "create"], "", judge.familiar)
         again = _changed(candidate, fresh, judge.matching)
         updates = again or _changed(candidate, shelf, judge.matching)
+        if is_revoked(candidate, turns) or is_known(candidate, shelf, is_update=bool(updates)):
+            continue
         draft = compose(conversation.now.date(), candidate, updates, {*drafts, *(one.file for one in shelf.memories)})
         if draft is None or (draft.file in drafts and drafts[draft.file].action != "create"):
             continue

@@ -78,12 +78,13 @@ def _is_safe(one: Scored) -> bool:
     return tells or (bool(said) and not holds_secret(one.seen.clause.sentence))
 
 
-def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
-    """Whether a sentence of the instruction file or of a memory says it already."""
+def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = False) -> bool:
+    """Whether the instruction file says it already, and no memory something else, or a memory says it."""
     said = kept_in_mind(" ".join(one.seen.clause.sentence for one in candidate.core))
     topic = frozenset(stems(said)) - RULE_STEMS
     share = max((_said_by(text, said, topic) for text in shelf.instructions), default=0.0)
-    if share >= INSTRUCTED_SHARE or (share and anywhere("instruction-file").search(candidate.turn.line.text)):
+    is_told = share and anywhere("instruction-file").search(candidate.turn.line.text)
+    if not is_update and (share >= INSTRUCTED_SHARE or is_told):
         return True
     is_dated = any(span.is_relative for one in candidate.core for span in one.seen.dates)
     if is_dated or any("change" in one.seen.meanings for one in candidate.core) or restated(candidate, shelf):
