@@ -327,6 +327,21 @@ def test_what_gemini_dropped_by_a_compression_of_its_own_comes_again_with_the_no
     assert answer(agent.prompt(QUESTION)) == {}, "once"
 
 
+def test_what_gemini_was_shown_before_what_a_session_begins_with_is_not_shown_again(
+    make_agent: MakeAgent, layout: Layout, memdir: Callable[..., Ran]
+) -> None:
+    """R1: that waits where both do not fit, and Gemini writes down at its start what it has of the conversation."""
+    long = "\n".join(f"Block {number} of the parser holds {number} KiB." for number in range(200))
+    memdir("remember", "-", "--name", "How the parser reads blocks", "--type", "project", stdin=long)
+    agent = make_agent("gemini")
+    agent.transcript.parent.mkdir(parents=True)
+    agent.transcript.write_text('{"$set":{"messages":[]}}\n', encoding="utf-8")
+    asked = "change how the parser reads blocks"
+    assert context(agent.prompt(asked)).startswith("Memory (saved")
+    again = context(agent.prompt(asked))
+    assert again.startswith("# Memory") and "Memory (saved" not in again
+
+
 @pytest.mark.parametrize("agent", ["codex", "qwen", "opencode"], indirect=True)
 @pytest.mark.parametrize("log", ["Ran it again.\n" * 5000, "Ran it again. " * 5000], ids=["lines", "one line"])
 def test_long_notes_leave_room_for_how_to_use_memory_and_are_no_measure_for_others(

@@ -304,8 +304,9 @@ def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     _attend(memory, call)
     from memdir.hooks.prompt_recall import cut_to_fit, has_dropped_start, recalled
 
-    if call.host == "gemini" and has_dropped_start(memory, call):
-        memory.shown.of(call.session).forget()
+    shown = memory.shown.of(call.session)
+    if call.host == "gemini" and shown.keys(_START) and has_dropped_start(memory, call):
+        shown.forget()
     found, saved = recalled(memory, call), _saved(memory, call)  # that last: it is told once
     answer = HookAnswer(cut_to_fit(found, lambda text: fits(call, HookAnswer(text, saved))), saved)
     return _begun_late(memory, call, answer) if call.host == "gemini" else answer
