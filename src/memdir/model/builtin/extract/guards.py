@@ -82,9 +82,8 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = Fals
     """Whether the instruction file says it already, and no memory something else, or a memory says it."""
     said = kept_in_mind(" ".join(one.seen.clause.sentence for one in candidate.core))
     topic = frozenset(stems(said)) - RULE_STEMS
-    share = max((_said_by(text, said, topic) for text in shelf.instructions), default=0.0)
-    is_told = share and anywhere("instruction-file").search(candidate.turn.line.text)
-    if not is_update and (share >= INSTRUCTED_SHARE or is_told):
+    share = max((_said_by(text, said, topic) for text in shelf.instructions if not is_update), default=0.0)
+    if share >= INSTRUCTED_SHARE or (share and anywhere("instruction-file").search(candidate.turn.line.text)):
         return True
     is_dated = any(span.is_relative for one in candidate.core for span in one.seen.dates)
     if is_dated or any("change" in one.seen.meanings for one in candidate.core) or restated(candidate, shelf):
