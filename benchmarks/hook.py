@@ -72,6 +72,11 @@ def main() -> int:
                 transcript.write_text(TRANSCRIPT, encoding="utf-8")
             return json.dumps({**fields, "transcript_path": str(transcript)}).encode()
 
+        guard = [memdir, "guard", "add", "push.md", "block shell(git push --force)", "--project", str(project)]
+        subprocess.run(guard, env=environment, capture_output=True, check=True)
+        force = told(6, -1).replace(b"push origin", b"push --force origin")
+        answer = subprocess.run(commands[6], env=environment, input=force, stdout=subprocess.PIPE, check=True)
+        assert b'"deny"' in answer.stdout, "there is no guard: the measure would be of something else"
         work = [memdir, "hook", "--work", str(project)]
         subprocess.run(work, env=environment, check=True)  # reads all memories, which no prompt waits for
         for number in range(-1, 2 * ROUNDS):  # as a host does it before the first prompt of a session
@@ -136,7 +141,7 @@ def _build(home: Path, project: Path) -> None:
     head = f"---\nname: {SHOWN}\ndescription: why {SHOWN} belong together in the deploy\ntype: project\n---\n"
     text = f"{head}\nThey share a key.\n"
     (folder / "kalomi_stotra.md").write_text(text, encoding="utf-8")
-    guarded = "---\nname: push\ndescription: no force\ntype: feedback\nguard: block shell(git push --force)\n---\n\nx\n"
+    guarded = "---\nname: push\ndescription: no force\ntype: feedback\n---\n\nx\n"
     (folder / "push.md").write_text(guarded, encoding="utf-8")
     lines = [f"- [memory {number}](memory_{number:06d}.md) — words\n" for number in range(MEMORIES)]
     (folder / "MEMORY.md").write_text("".join(lines), encoding="utf-8")
