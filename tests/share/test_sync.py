@@ -433,6 +433,24 @@ def test_a_repository_that_was_set_back_takes_nobody_back(team: Team, place: Tea
 
 
 @pytest.mark.parametrize("kind", ["git"])
+def test_a_repository_that_was_set_back_to_when_something_was_deleted_for_a_while_deletes_nothing(
+    team: Team, place: TeamPlace
+) -> None:
+    assert isinstance(place, GitPlace)
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, freeze=memory_text("freeze", BODY), a=memory_text("a", BODY), b=memory_text("b", BODY))
+    text = ann.read("freeze.md")
+    forget(ann, "freeze.md")
+    in_step(ann, bob)
+    old = place.run("rev-parse", "main").decode().strip()
+    ann.put("freeze.md", text)
+    in_step(ann, bob)
+    place.run("update-ref", "refs/heads/main", old)
+    assert bob.sync().deleted == []
+    assert sorted(in_step(bob, ann)) == ["a.md", "b.md", "freeze.md"]
+
+
+@pytest.mark.parametrize("kind", ["git"])
 @pytest.mark.parametrize("reason", ["private", "cap"])
 def test_what_a_repository_was_set_back_from_and_nobody_took_in_counts_no_more(
     team: Team, place: TeamPlace, reason: str

@@ -86,6 +86,9 @@ class GitRemote(Remote):
         versions |= {key: Version(GONE, *who.get(key, NOBODY)[:2]) for key in gone}
         missing, older = absent - gone, dict[str, Version]()
         if before and not is_later and not self._git.run("rev-list", "--max-count=1", f"{before}..{head}", "--"):
+            for key in gone & absent:  # once more before that, and brought back since: it is missing, not deleted
+                del versions[key]
+                missing.add(key)
             older = {key: versions.pop(key) for key in changed if key in known.versions}  # it was set back
         elif not is_later:
             ours = {key: known.digest(key) for key in changed if known.digest(key)}
