@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.errors import DiskError
+from memdir.errors import DiskError, RemoteError
 from memdir.share.known import KnownTeam
-from memdir.share.remote import Delta, Manifest, TeamCaps, Version, digest_of
+from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.share.sync import Sync
 from memdir.store.store import ChangeSet
 from tests.share.conftest import Team
@@ -313,6 +313,30 @@ def test_what_was_edited_as_well_as_renamed_and_does_not_travel_stays_too(team: 
     assert list(files) == ["new.md", "s1.md", "s2.md"] and was not in files["new.md"], (
         "and the old one goes when the new one does"
     )
+
+
+@EACH
+@pytest.mark.parametrize("pushes_only", [False, True])
+def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Team, pushes_only: bool) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, x=memory_text("x", "The limit is 10."))
+    edit(ann, "x.md", "10", "20")
+    push = ann.remote.push
+
+    def lost(delta: Delta, *, expected: Manifest) -> PushResult:
+        push(delta, expected=expected)
+        raise RemoteError("the answer was lost")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ann.remote, "push", lost)
+        assert ann.sync().problem
+    edit(ann, "x.md", "20", "30")
+    ann.sync(pushes_only=pushes_only)
+    files = in_step(ann, bob)
+    assert list(files) == ["x.md"] and "is 30" in files["x.md"]
+    edit(bob, "x.md", "30", "40")
+    edit(ann, "x.md", "30", "50")
+    assert len(in_step(bob, ann)) == 2, "a real conflict is one"
 
 
 def test_a_rename_in_a_team_that_is_full_is_one(team: Team) -> None:

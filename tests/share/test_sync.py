@@ -141,6 +141,19 @@ def test_a_rename_in_capitals_only_is_a_rename(team: Team) -> None:
     assert sorted(in_step(ann, bob)) == ["Deploys.md", "other.md"]
 
 
+@pytest.mark.parametrize("names", [("freeze.md", "Freeze.md"), ("Freeze.md", "freeze.md")])
+def test_somebody_elses_memory_can_be_renamed_in_capitals_only(team: Team, names: tuple[str, str]) -> None:
+    """It stays its author's, and the name that goes is by whoever renamed it."""
+    ann, bob, cid = team("ann", "bob", "cid")
+    ann.put(names[0], memory_text("freeze", BODY))
+    shared(ann, bob, cid, other=memory_text("other", BODY))
+    os.rename(bob.root / names[0], bob.root / names[1])
+    bob.sync()
+    cid.sync()
+    assert sorted(cid.files()) == sorted((names[1], "other.md"))
+    assert sorted(in_step(ann, bob, cid)) == sorted((names[1], "other.md"))
+
+
 def test_two_memories_whose_names_differ_in_capitals_only_do_not_share_a_name(team: Team) -> None:
     """On another disk one of them would be written over the other."""
     ann, bob, cleo = team("ann", "bob", "cleo")

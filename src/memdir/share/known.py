@@ -53,6 +53,7 @@ class KnownTeam:
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
     authors: dict[str, str] = field(default_factory=dict)  # of every text that stood here, by digest: it may come back
     seals: dict[str, str] = field(default_factory=dict)  # of those that a hub gave, in proof of their authors
+    sending: dict[str, list[str]] = field(default_factory=dict)  # digests of what may be there since the last pull
     held: dict[str, str] = field(default_factory=dict)  # why the remote did not take what was last given to it
     purges: dict[str, int] = field(default_factory=dict)  # the last of each member, by its revision: once is enough
 
@@ -73,10 +74,12 @@ class KnownTeam:
         memories, authors, seals, purges = map(found.part, ("memories", "authors", "seals", "purges"))
         known.seen = {key: _seen(memories.part(key)) for key in memories if is_key(key)}
         known.authors = {digest: authors.text(digest) for digest in authors}
+        sending, purged = found.part("sending"), found.get("purged")
+        known.sending = {key: _texts(sending[key]) for key in sending}
+        known.purged = _texts(purged)
         known.held = {key: found.part("held").text(key) for key in found.part("held")}
         known.seals = {digest: seals.text(digest) for digest in seals}
         known.purges = {name: purges.number(name) for name in purges}
-        known.purged = [one for one in found.get("purged") or () if isinstance(one, str)]
         known.authors |= {one.version.digest: one.version.author for one in known.seen.values()}
         return known
 
@@ -87,14 +90,14 @@ class KnownTeam:
         for is_deleted, _, key in sorted(absent)[MAX_ABSENT:]:
             del self.seen[key]
             self.revision = self.revision if is_deleted else ""
-        told = {
-            name: getattr(self, name) for name in ("remote", "revision", "team", "synced", "purged", "purges", "held")
-        }
+        names = ("remote", "revision", "team", "synced", "purged", "purges", "held", "sending")
+        told = {name: getattr(self, name) for name in names}
         told |= {name: dict(list(getattr(self, name).items())[-_MAX_AUTHORS:]) for name in ("authors", "seals")}
         told["memories"] = {key: _told(one) for key, one in sorted(self.seen.items())}
         keep_bytes(self.place.known_of_team, encode(told).encode("utf-8", "replace") + b"\n")
         needed = {one.version.digest for one in self.seen.values()}
         needed |= {one.there.digest for one in self.seen.values() if one.refused != "secret"}  # which is not kept
+        needed = needed.union(*self.sending.values())
         with suppress(OSError):  # there are none yet
             for name in os.listdir(self.place.texts_of_team):
                 if is_digest(name) and name not in needed:
@@ -151,6 +154,10 @@ class KnownTeam:
 
     def _path(self, digest: str) -> str:
         return os.path.join(self.place.texts_of_team, digest)
+
+
+def _texts(told: object) -> list[str]:
+    return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
 
 
 def _seen(told: GivenJson) -> SeenMemory:

@@ -180,8 +180,13 @@ class Sync:
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
         groups: dict[tuple[bool, str], dict[str, Version]] = {}  # second texts first: then the first is written over
-        for key, version in wanted.items():
-            groups.setdefault((key not in report.conflicts, version.author), {})[key] = version
+        whose = {key.casefold(): one.author for key, one in wanted.items() if not one.is_gone}
+        for (
+            key,
+            version,
+        ) in wanted.items():  # a name that changed in its capitals with the new one, which it makes way for
+            author = whose.get(key.casefold(), version.author)
+            groups.setdefault((key not in report.conflicts, author), {})[key] = version
         for (_, author), mine in sorted(groups.items(), key=lambda one: one[0]):
             self._take(known, author, mine, delta, report)
         back = () if known.synced else {one.author for one in delta.versions.values() if not one.is_gone}
@@ -189,7 +194,7 @@ class Sync:
         known.purges |= new
         known.purged += [name for name in new if name not in (*known.purged, *back)]
         known.revision = delta.revision
-        known.synced = self.clock()
+        known.synced, known.sending = self.clock(), {}
         known.save()
 
     def _foresee(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> None:
@@ -280,6 +285,9 @@ class Sync:
                 with _faults_to(report, key):
                     stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
                     base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
+                    base = (
+                        (theirs, versions[key].digest) if versions[key].digest in known.sending.get(key, ()) else base
+                    )
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
                     known.note(key, versions[key], is_here=is_here or key in names)
                 if key in report.left_out:
@@ -398,6 +406,9 @@ class Sync:
             author = known.authors.get(digest, self.member)  # whoever brings it back or renames it (ADR 0082)
             versions[key] = Version(digest, author, min(local.saved[key], now), seal=known.seals.get(digest, ""))
         known.keep(texts)
+        for key, version in versions.items():  # whoever is killed now, or gets no answer, knows his own text again
+            known.sending.setdefault(key, []).append(version.digest)
+        known.save()
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)
         return result
@@ -472,6 +483,7 @@ class Sync:
 
     def _note_push(self, known: KnownTeam, result: PushResult, report: SyncReport) -> None:
         for key, version in sorted(result.accepted.items()):
+            known.sending.pop(key, None)
             known.note(key, version, is_here=not version.is_gone)
             (report.sent_deletions if version.is_gone else report.sent).append(key)
         for key, reason in result.refused.items():
