@@ -21,7 +21,7 @@ from memdir.errors import RemoteError
 from memdir.hooks.hook import _of_team as of_team
 from memdir.memdir import MemDir
 from memdir.share.known import KnownTeam
-from memdir.share.remote import Manifest
+from memdir.share.remote import Manifest, digest_of
 from memdir.share.remotes.hub import HubRemote
 from memdir.share.team import Address, read_token
 from memdir.store.history import Origin, tell_derived
@@ -353,6 +353,28 @@ def test_who_comes_back_after_a_purge_is_not_purged_again(hub: HubServer, tmp_pa
     is_purged("What Ann said later.")
     assert purges() == ["ann"]
     place.admin.connection.close()
+
+
+def test_a_rename_is_one_also_where_a_request_ends_within_it(hub: HubServer, tmp_path: Path) -> None:
+    """In capitals only: the new name is refused while the old one lives."""
+    place = HubPlace(hub)
+    ann, bob = (member(place, name, tmp_path, time.time) for name in ("ann", "bob"))
+    texts = sorted((memory_text(f"m{number}", f"Said as number {number}.") for number in range(100)), key=hashed)
+    ann.put("foo.md", texts[-1])
+    ann.sync(), bob.sync()
+    (ann.root / "foo.md").rename(ann.root / "Foo.md")
+    for number, text in enumerate(texts[:-1]):
+        ann.put(f"m{number}.md", text)
+    report = ann.sync()
+    assert report.left_out == {} and report.sent_deletions == ["foo.md"] and len(report.sent) == 100
+    bob.sync()
+    assert bob.files() == ann.files()
+    for one in (ann, bob):
+        one.remote.close()
+
+
+def hashed(text: str) -> str:
+    return digest_of(text.encode())
 
 
 def test_a_folder_that_is_renamed_while_the_network_fails_is_missed_by_nobody(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Literal, get_args
 from urllib.parse import quote, urlsplit
 
@@ -316,13 +317,16 @@ def _batches(delta: Delta, expected: Manifest) -> list[list[str]]:
     """Keys in requests of a size that a hub takes. What was renamed goes with the same one: others may come no more."""
     batches, size = list[list[str]](), 0
     texts = {key: one.digest or expected.digest(key) for key, one in delta.versions.items()}
-    for key in sorted(texts, key=lambda one: (texts[one], delta.versions[one].is_gone, one)):
-        more = len(delta.texts.get(key, b""))
-        if not batches or len(batches[-1]) >= BATCH or size + more > BATCH_BYTES:
-            batches.append([])
-            size = 0
-        batches[-1].append(key)
-        size += more
+    for _, alike in groupby(sorted(texts, key=lambda one: (texts[one], one)), key=texts.__getitem__):
+        keys = list(alike)
+        step = min(BATCH, BATCH_BYTES // max(1, *(len(delta.texts.get(key, b"")) for key in keys)))
+        for some in (keys[at : at + step] for at in range(0, len(keys), step)):
+            more = sum(len(delta.texts.get(key, b"")) for key in some)
+            if not batches or len(batches[-1]) + len(some) > BATCH or size + more > BATCH_BYTES:
+                batches.append([])
+                size = 0
+            batches[-1] += some
+            size += more
     return batches
 
 
