@@ -121,7 +121,7 @@ def _answered(options: argparse.Namespace, context: Any, memory: MemDir, hub: Hu
     if hub is None:
         raise UsageError("this project's team is on no hub", remedy="`memdir join` tells where it is")
     hub.decide(int(number), options.answer)
-    report = memory.team.sync()
+    report = memory.team.sync(require_free=lambda: None)  # what a purge took is told by `memdir sync`
     if options.json:
         return int(context.print_json({"decision": options.answer, "files": [*report.taken, *report.deleted]}))
     context.terminal.line(TOLD[options.answer])
@@ -158,7 +158,7 @@ def _ask_for_proposals(proposals: list[TeamProposal], hub: HubRemote, context: A
             has_decided = True
             context.terminal.line(TOLD[DECISIONS[key]])
     if has_decided:
-        memory.team.sync()
+        memory.team.sync(require_free=lambda: None)
 
 
 def _show(one: OpenQuestion, number: str, memory: MemDir, scope: str, context: Any) -> None:

@@ -16,10 +16,10 @@ from starlette.requests import Request
 
 from memdir.hub.entry_routes import EntryRoutes
 from memdir.hub.hub_database import Author, Change, HubDatabase, Row
-from memdir.hub.hub_state import Hub
+from memdir.hub.hub_state import Hub, Waiting
 from memdir.hub.people import add_team, purge
 from memdir.hub.sqlite_database import SqliteDatabase
-from memdir.share.remote import TeamCaps
+from memdir.share.remote import TeamCaps, digest_of
 from tests.hub.servers import Client, HubServer, now, start_hub, waiting_clients
 
 Join = Callable[..., Client]
@@ -306,6 +306,25 @@ def test_a_change_is_news_without_anybody_looking(hub: HubServer, team: Client, 
     finally:
         worker.stop()
     assert heard[0] - written < 1.0
+
+
+async def test_who_waits_longer_hears_of_what_another_saw_first(tmp_path: Path) -> None:
+    """Written by another process, and nobody has told this one yet."""
+    one, other = SqliteDatabase(str(tmp_path / "hub.sqlite3")), SqliteDatabase(str(tmp_path / "hub.sqlite3"))
+    await one.connect(), await other.connect()
+    team = await add_team(one, "acme", TeamCaps(), 1)
+    waiting = Waiting(one)  # which nobody lets look for itself
+    first = asyncio.create_task(waiting.beyond(team, 0, seconds=60, token="k_1"))
+    while not waiting.count:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    change = Change("put", "a.md", None, digest_of(b"one"), "one", 3, 1)
+    await other.apply(Author(team, "m_1"), [change], 1)
+    second = asyncio.create_task(waiting.beyond(team, 1, seconds=60, token="k_2"))
+    assert await asyncio.wait_for(first, 20) == 1
+    second.cancel()
+    await asyncio.wait((second,))
+    await one.close(), await other.close()
 
 
 def test_caps_of_a_team_are_kept(hub: HubServer) -> None:

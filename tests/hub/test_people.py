@@ -6,12 +6,16 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from memdir.hub.bearer import Identities, NewToken
 from memdir.hub.hub_database import Author, HubDatabase
-from memdir.hub.people import TeamLog, let_leave, purge
+from memdir.hub.people import TeamLog, add_member, add_team, give_token, let_leave, purge, revoke_token
 from memdir.hub.reply import HubRefusal
+from memdir.hub.sqlite_database import SqliteDatabase
+from memdir.share.remote import TeamCaps
 from tests.hub.servers import Client, HubServer, now
 
 Join = Callable[..., Client]
@@ -78,6 +82,24 @@ def test_a_token_ends_when_it_is_revoked_expires_or_its_member_leaves(hub: HubSe
     assert cleo.ask("DELETE", f"members/{cleo.member}").status == 200, "whoever wants to may leave"
     assert cleo.elsewhere().ask("GET", "/v1/me").status == 401
     assert [one["active"] for one in team.ask("GET", "members").body["members"] if one["name"] == "cleo"] == [False]
+
+
+async def test_a_clock_that_is_set_back_makes_no_token_live_longer(tmp_path: Path) -> None:
+    database = SqliteDatabase(str(tmp_path / "hub.sqlite3"))
+    await database.connect()
+    clock = [2_000_000.0]
+    identities, team = Identities(database, lambda: clock[0]), await add_team(database, "acme", TeamCaps(), 1)
+    member, *_ = await add_member(database, Author(team, ""), "Bob", "writer", 1)
+    token, value = await give_token(database, Author(team, ""), NewToken(team, member, "Bob", ("read",), None), 1)
+    assert (await identities.of(value)).name == "Bob"
+    await revoke_token(database, Author(team, ""), token, 2)  # in another process
+    clock[0] -= 3_600
+    until = time.monotonic() + 10
+    with pytest.raises(HubRefusal, match="revoked"):
+        while time.monotonic() < until:
+            await identities.of(value)
+            await asyncio.sleep(0.05)
+    await database.close()
 
 
 def test_the_last_admin_can_neither_leave_nor_step_down(hub: HubServer, team: Client, join: Join) -> None:

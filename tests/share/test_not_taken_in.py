@@ -339,6 +339,15 @@ def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Te
     assert len(in_step(bob, ann)) == 2, "a real conflict is one"
 
 
+def test_a_teammates_rename_is_taken_in_where_the_team_is_full(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, x=memory_text("x", BODY), y=memory_text("y", "x"))
+    bob.caps = bob.remote.caps = TeamCaps(entries=2)
+    (ann.root / "x.md").rename(ann.root / "z.md")
+    ann.sync()
+    assert bob.sync().left_out == {} and sorted(bob.files()) == ["y.md", "z.md"]
+
+
 def test_a_rename_in_a_team_that_is_full_is_one(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, old=memory_text("old", BODY), one=memory_text("one", "x"))

@@ -698,6 +698,16 @@ def test_a_dry_run_tells_what_the_sync_after_it_does(team: Team) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "hub-sqlite"])
+def test_a_dry_run_of_a_first_sync_tells_of_two_texts(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, x=memory_text("x", "What Ann says."))
+    bob.put("x.md", memory_text("x", "What Bob says."))
+    told = bob.sync(is_dry=True)
+    assert len(told.conflicts) == 1
+    assert done(told) == done(bob.sync())
+
+
+@pytest.mark.parametrize("kind", ["folder", "hub-sqlite"])
 def test_a_dry_run_tells_what_was_lost_here_and_would_come_back(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -114,13 +115,13 @@ class Identities:
         self._known.clear()
 
     async def of(self, token: str) -> Bearer:
-        now = self._clock()
+        now, passed = self._clock(), time.monotonic()  # a clock that is set back makes no token live longer
         until, identity = self._known.get(token, (0.0, None))
-        if identity is None or until < now:
+        if identity is None or until < passed:
             identity = await self._found(token, int(now * 1000))
             if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
-            self._known[token] = (now + REMEMBERED_SECONDS, identity)
+            self._known[token] = (passed + REMEMBERED_SECONDS, identity)
         if identity.expires is not None and identity.expires <= now * 1000:
             raise unknown_token()
         return identity

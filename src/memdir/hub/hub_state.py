@@ -54,7 +54,9 @@ class Waiting:
         try:
             async with asyncio.timeout(seconds):
                 while (revision := (await self._database.revision(team))[0]) <= since and not self._is_ending:
-                    self._seen[team] = revision
+                    if self._seen.setdefault(team, revision) != revision:
+                        self._seen[team] = revision
+                        self.wake(team)  # those who have waited longer have not heard of it yet
                     await waiter.wait()
                     waiter.clear()
         except TimeoutError:

@@ -202,8 +202,9 @@ class Sync:
         report.brought_back, self._foreseen = self._lost(known, local), local
         for key, version in self._wanted(known, delta, local, report).items():
             ours = local.texts.pop(key, None)
-            is_same = ours is not None and digest_of(ours) == (known.digest(key) or known.strays.get(key))
-            settled = settle(ours if is_same else known.text(key), ours, delta.texts.get(key))
+            stray = known.strays.get(key, GONE) if version.is_gone else GONE
+            is_same = ours is not None and digest_of(ours) == (known.digest(key) or stray)
+            settled = settle(ours if is_same else known.text(key), ours, delta.texts.get(key), self.caps.entry_bytes)
             text = None if version.is_purged else settled.text
             if settled.beside is not None and not version.is_purged:
                 second, data = beside(key, settled.beside, local.texts.get)
@@ -232,7 +233,7 @@ class Sync:
     def _wanted(self, known: KnownTeam, delta: Delta, local: LocalTexts, report: SyncReport) -> dict[str, Version]:
         """The versions that may be taken in; of the others it is noted that they are not here."""
         wanted = {key: version for key, version in delta.versions.items() if version.is_gone}
-        room = Room(self.caps, {key: len(text) for key, text in local.texts.items()})
+        room = Room(self.caps, {key: len(text) for key, text in local.texts.items() if key not in wanted})
         for done, key in enumerate(new := sorted(delta.versions.keys() - wanted.keys())):
             events.tell(self.on_progress, done, len(new))
             version, data = delta.versions[key], delta.texts.get(key, b"")
