@@ -22,6 +22,7 @@ from memdir.share.merge import CONFLICT_FIELD, DIGITS, beside, conflict_of, is_s
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
 from memdir.store.history import OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
+from memdir.store.line_origins import BY, OF
 from memdir.store.secrets.refuse import harmless_name
 from memdir.store.shared import proposals_noted, purge_noted, told_member
 from memdir.store.store import ChangeSet, MemoryStore
@@ -35,7 +36,6 @@ _LATE = "Wait until it is copied; where it stays away, delete the list in the fo
 NOT_TAKEN = "the remote did not take it"
 FULL = "Make room on the disk; the next sync tries it again"
 WAIT_SECONDS = 5.0  # for another sync of the same directory
-BY, OF = "By", "Of"  # the trailers that name whose change it was, and of which team
 _TAKEN_BACK = "undo of a pull, or set aside"
 _NOT_MEANT = (OUTSIDE, PULLED, _TAKEN_BACK)  # whose deletions may be an accident, and are no word to the others
 _LOOKED_BACK = 500  # changes of the history in which a deletion is looked for, and two more for each memory
@@ -330,7 +330,9 @@ class Sync:
         new = {key: version for key, version in versions.items() if not version.is_gone}
         living = {key for key, one in known.seen.items() if not one.there.is_gone and key not in versions} | new.keys()
         first = {key.casefold(): key for key in sorted(living, reverse=True)}
-        names = {key: _other_name(key, one.digest) for key, one in new.items() if first[key.casefold()] != key}
+        names = {
+            key: name_beside(key, f"_{one.digest[:DIGITS]}") for key, one in new.items() if first[key.casefold()] != key
+        }
         self._renamed |= names.keys()
         return names
 
@@ -426,7 +428,7 @@ class Sync:
                 for key in clashes:
                     data = local.texts[key]
                     with _faults_to(report, key):
-                        self._write(change, _other_name(key, digest_of(data)), data, None)
+                        self._write(change, name_beside(key, f"_{digest_of(data)[:DIGITS]}"), data, None)
                         change.delete(key)
                         change.drop_entry(key)
         return bool(clashes)
@@ -465,7 +467,7 @@ class Sync:
             was, is_meant = Topic(known.text(key) or b"\0"), sources.get(key, OUTSIDE) not in _NOT_MEANT
             same = (was.with_field(CONFLICT_FIELD, conflict_of(other, data)).data for other, data in texts.items())
             is_same = any(data in (was.data, one) for data, one in zip(texts.values(), same, strict=True))
-            if not is_same and (is_meant or not _is_like(_words(was), new)):
+            if not is_same and (is_meant or not any(2 * len(_words(was) & one) > len(_words(was)) for one in new)):
                 yield key
 
     def _held(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> list[str]:
@@ -550,15 +552,6 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
 
 def _words(topic: Topic) -> set[str]:
     return {*topic.name.split(), *topic.description.split(), *topic.body.split()}
-
-
-def _is_like(words: set[str], others: Sequence[set[str]]) -> bool:
-    """Whether one of these texts has most of its words."""
-    return any(2 * len(words & other) > len(words) for other in others)
-
-
-def _other_name(key: str, digest: str) -> str:
-    return name_beside(key, f"_{digest[:DIGITS]}")
 
 
 def _reason_of(report: SyncReport, known: KnownTeam, local: LocalTexts) -> Reason | str:
