@@ -257,6 +257,17 @@ def test_the_audit_is_read_page_by_page_and_nothing_is_passed_over(team: Client)
     assert whole["next"] is None
 
 
+def test_the_audit_tells_what_was_recorded_while_a_clock_stood_ahead(hub: HubServer, team: Client) -> None:
+    team.put("a.md", "one")
+    for table, name in (("actions", "at"), ("versions", "changed")):
+        hub.rows(f"update {table} set {name} = {name} + 86400000 where team = ? returning 1", team.team)
+    found, place = [], ""
+    while place is not None:
+        page = team.ask("GET", f"audit?limit=2{place and f'&before={place}'}").body
+        found, place = found + page["actions"], page["next"]
+    assert found == team.ask("GET", "audit").body["actions"] and "a.md" in {one["what"] for one in found}
+
+
 def test_others_are_answered_while_a_long_log_is_read_and_what_they_write_is_purged_as_well(
     hub: HubServer, team: Client, join: Join
 ) -> None:
