@@ -31,6 +31,7 @@ EXAMPLES = (
 )
 MAX_MESSAGE_BYTES = 1 << 20  # from standard input
 NOTHING = "none"  # what --expect calls an empty answer
+CHECK_SECONDS = 5.0  # that a person may wait to be told what of one memory is gone
 EXPLAINED = 12  # candidates shown by --explain
 CHOOSERS = {"words": "by words", "sentences": "by the sentence model", "model": "by the model"}
 
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace, context: Context) -> int:
         found = _plain(options.text, choice, explained) | {"by": memory.team.authors(options.scope).of(choice.keys)}
         context.print_json({**found, "recalledOfUser": own, "candidatesOfUser": others})
     elif options.render:
-        for one in recaller.show(recaller.prepare(request, selections)):
+        for one in recaller.show(recaller.prepare(request, selections, check_seconds=CHECK_SECONDS)):
             context.terminal.verbatim(clean(one.reminder, keep_newlines=True))
         if recaller.not_logged:
             context.note(f"what was shown is not in the recall log: {recaller.not_logged}")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 MAX_RECALLED = 5  # R1
+CHECK_SECONDS = 0.3  # that it may take to see what of one memory is gone: a message must not wait for this
 MAX_AT_ONCE = 60_000  # characters: no less than all memories of a session may have
 MAX_SHOWN_BYTES = 1 << 20  # of what is kept about one session
 MAX_SESSIONS = 1_000  # a host that serves more starts the oldest again
@@ -256,10 +257,12 @@ class Recaller:
             selection.keys = [*changed, *[key for key in selection.keys if key not in changed]][:MAX_RECALLED]
         return found
 
-    def prepare(self, request: RecallRequest, selections: Sequence[Selection]) -> Prepared:
+    def prepare(
+        self, request: RecallRequest, selections: Sequence[Selection], *, check_seconds: float = CHECK_SECONDS
+    ) -> Prepared:
         """Do what takes long, reading and checking: `show` only puts together."""
         with self._reading:
-            return Prepared(request, [(selection, self._read_and_check(selection)) for selection in selections])
+            return Prepared(request, [(one, self._read_and_check(one, check_seconds)) for one in selections])
 
     def show(self, prepared: Prepared) -> list[ShownMemory]:
         """The memories for the conversation; marks them as shown. What is the user's own comes before what is the
@@ -270,7 +273,7 @@ class Recaller:
             found += self._show(prepared.request, selection, ready, room=room)
         return found
 
-    def _read_and_check(self, selection: Selection) -> Ready:
+    def _read_and_check(self, selection: Selection, seconds: float) -> Ready:
         if not selection.keys:
             return []  # as mostly: then nothing is loaded for it
         from memdir.recall.verify import Verifier
@@ -278,7 +281,8 @@ class Recaller:
         verifier = self._verifier = self._verifier or Verifier(self._project)
         root = self._place_of(selection.scope).root
         found = [memory for key in selection.keys[:MAX_RECALLED] if (memory := _read(root, key)) is not None]
-        return [(memory, verifier.missing(f"{memory.topic.description}\n{memory.topic.body}")) for memory in found]
+        texts = [f"{memory.topic.description}\n{memory.topic.body}" for memory in found]
+        return [(one, verifier.missing(text, max_seconds=seconds)) for one, text in zip(found, texts, strict=True)]
 
     def _show(self, request: RecallRequest, selection: Selection, ready: Ready, *, room: int) -> list[ShownMemory]:
         if not ready:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memdir.recall.git_history import GitHistory
 
 
-MAX_SECONDS = 0.3  # for one memory; a message must not wait for this
+MAX_SECONDS = 5.0  # for one memory, where nobody says less
 MAX_CHECKED = 12  # names of one memory
 MAX_SEEN = 10_000  # paths that are known to have stood, where no git tells
 MAX_TRIES = 3  # of one name: a busy disk may be slow once, a giant history is so each time
