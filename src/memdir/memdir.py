@@ -74,7 +74,7 @@ class MemDir:
 
     # Memories
 
-    def add(
+    def add(  # noqa: PLR0913 - what a memory consists of
         self,
         text: str,
         type: str | None = None,  # noqa: A002 - what the file format calls it
@@ -83,6 +83,7 @@ class MemDir:
         description: str = "",
         scope: str | None = "project",
         allow_secret: bool = False,
+        session: str = "",
     ) -> Added:
         """Write a memory; type, name, description and file name are made from the text where they are not given, also
         not by a header that it brings, and its dates are made absolute, as extraction does it. With the scope None it
@@ -90,7 +91,7 @@ class MemDir:
         wrote is this project's, unless it is plainly on how the person wants to be worked with (X12).
 
         The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
-        insists (S15).
+        insists (S15). `session` is the conversation in which it was said, for who asks why or purges that (L2).
         """
         from datetime import datetime
 
@@ -117,7 +118,9 @@ class MemDir:
                 seen, scope = own, "project"
         whose = "user" if seen.kind == "user" and self.places.learns_for_all_projects else "project"
         store = self.stores.to_write(scope or whose)
-        return add_memory(store, seen.text, kind=seen.kind, **words, origin=self._origin(), allow_secret=allow_secret)
+        return add_memory(
+            store, seen.text, kind=seen.kind, **words, origin=self._origin(session), allow_secret=allow_secret
+        )
 
     def get(self, memory: str, *, scope: str = "project") -> Memory:
         """One memory, by file name, title, or a part that fits only one. MemoryNotFound when there is none."""
@@ -319,9 +322,10 @@ class MemDir:
 
     def sessions(self) -> Sequence[SessionSummary]:
         """The conversations of this project that memdir wrote down, newest first (J4)."""
-        from memdir.transcript.session_list import all_sources, summary_of
+        from memdir.transcript.session_list import summary_of
+        from memdir.transcript.sources.source import OwnSessions
 
-        own = all_sources(self.places.environment)["memdir"]
+        own = OwnSessions(self.layout.home)
         found = own.sessions(self.layout.work_tree)
         return [summary_of(ref, own, notes=self.layout.session_memory(ref.id)) for ref in found]
 
@@ -481,10 +485,10 @@ class MemDir:
 
         return TeamMemory(self.places, self.stores, self.clock, self.sink, purge=self.purge)
 
-    def _origin(self) -> Origin:
+    def _origin(self, session: str = "") -> Origin:
         from memdir.store.history import Origin
 
-        return Origin(self._source, trust="assistant" if self._source == MODEL_CALLS else "user")
+        return Origin(self._source, session=session, trust="assistant" if self._source == MODEL_CALLS else "user")
 
 
 def open_memory(  # noqa: PLR0913 - everything that a host may choose

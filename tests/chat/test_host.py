@@ -308,6 +308,7 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
         assert host.assembly.context.text.startswith("The project lies in")
 
 
+@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_a_summary_is_asked_for_behind_the_bytes_of_the_conversation_and_the_day_is_told_anew(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

@@ -510,6 +510,45 @@ async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(provid
         assert "log line\\nlog line" in str([one.body for one in server.requests if not is_fork(one.body)][-1])
 
 
+@pytest.mark.slow("1")  # a closed terminal and a polite end: the worst is always tried
+@pytest.mark.parametrize("ending", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_what_was_sent_while_a_turn_ran_is_not_lost_however_the_chat_is_ended(
+    project: Path, ending: signal.Signals
+) -> None:
+    """J1: a terminal that is closed, too; once, and what was pasted is no word of the person."""
+    pytest.importorskip("pyte", reason="pyte is not installed here: make setup")
+    from tests.chat.in_pty import Pty
+
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        with Pty(chat_words(server), cwd=project) as terminal:
+            terminal.wait_for(READY)
+            terminal.say("Tell me a story.")
+            terminal.wait_for("Half of it")
+            terminal.type("One more thing: ")
+            terminal.paste("log line\n" * 50)
+            terminal.wait_for(": 50 lines]")
+            terminal.keys("Enter")
+            terminal.say("/compact")
+            terminal.say("And a last one.")
+            [waiting] = Path(open_memory(project).layout.project_home).rglob("waiting.jsonl")
+            terminal.until(lambda _: "a last one" in waiting.read_text("utf-8"))
+            terminal.end_by(ending)
+        server.script_again(script(says("All of it.")))
+        with Pty(chat_words(server, "--continue"), cwd=project) as terminal:
+            terminal.wait_for("This was not done any more: /compact", "The last message has no answer yet")
+            assert not waiting.exists()
+            terminal.say("/retry")
+            terminal.wait_for("All of it.")
+            terminal.keys("C-d")
+            assert terminal.ended() == 0
+        sent = str([one.body for one in server.requests if not is_fork(one.body)][-1])
+        assert [sent.count(said) for said in ("Tell me a story.", "One more thing", "And a last one.")] == [1, 1, 1]
+        assert "log line\\nlog line" in sent
+    [session] = open_memory(project).sessions()
+    said = [one for one in open_memory(project).session(session.ref.id).conversation.messages if not one.is_meta]
+    assert "log line" not in "".join(one.text for one in said)
+
+
 async def test_what_waits_and_begins_with_a_slash_is_done_said_or_named_when_one_leaves(project: Path) -> None:
     """J1: a command of one's own and a sentence are for the model, and what was to be forgotten is gone."""
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
@@ -905,6 +944,15 @@ async def test_what_a_provider_s_model_keeps_is_told_shown_taken_back_recalled_a
             await seen.shows("Remove what came from session")
             seen.press("1\r")
             await seen.shows("Removed: project/project_freeze.md")
+            seen.press(f"{WIPE}/remember The depot opens at six\r")
+            await seen.shows("Remembered: project_the_depot_opens_at_six.md")
+            said_in = seen.chat.host.session.id
+            seen.press(f"{WIPE}/forget --source {said_in}\r")
+            await seen.shows("Remove what came from session")
+            seen.press("1\r")
+            await seen.shows("Removed: project/project_the_depot_opens_at_six.md")
+            seen.press(f"{WIPE}/forget --source {said_in}\r")
+            await seen.shows("Nothing is left in memory of what came from session")
         assert memory.list() == []
 
 
@@ -1134,6 +1182,28 @@ def test_without_memory_no_model_is_asked_for_and_a_command_follows_esc(project:
         tmux.keys("Escape")
         tmux.say("/agents")
         tmux.wait_for("There are no sub-agents here")
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_without_memory_what_was_cleared_is_gone_back_to_and_nothing_of_another_home(
+    project: Path, tmp_path: Path, is_named: bool
+) -> None:
+    """S5, J3: as the screen says."""
+    open_memory(project).session("monday").conversation.add(user("Said at home."))
+    off = {**QUIET, "model.provider": "builtin", "memoryEnabled": "false"}
+    async with alive(project, memory=open_memory(project, flags=off).over(str(tmp_path / "away"))) as seen:
+        seen.press("Which way is north?\r")
+        await seen.shows("I found nothing there about that.")
+        left = seen.chat.host.session.id
+        seen.press(f"{WIPE}/clear\r")
+        await seen.shows("/resume goes back to it")
+        seen.press(f"{WIPE}/resume {left[:6] * is_named}\r")
+        if not is_named:
+            await seen.shows("1  ")
+            assert "Said at home." not in "\n".join(seen.drawn.display)
+            seen.press("1\r")
+        await seen.shows("› Which way is north?")
+        assert seen.chat.host.session.id == left
 
 
 @pytest.mark.parametrize("ending", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])

@@ -135,8 +135,9 @@ def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> 
     """The conversation to go on with; empty for a new one. MemoryNotFound where there is none such."""
     if not is_latest and not name:
         return ""
-    if not memory.settings.enabled:
+    found = memory.sessions()
+    if not memory.settings.enabled and not found:  # but for what was said since in this very chat
         raise UsageError("without memory there is no conversation to go on with", remedy="Leave out one of the two")
     from memdir.transcript import find_session
 
-    return find_session([one.ref for one in memory.sessions()], name or "latest").id
+    return find_session([one.ref for one in found], name or "latest").id

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memdir import MemDir, Memory
     from memdir.chat.terminal import ChatTerminal
     from memdir.transcript import Message
-    from memdir.types import Answer, OpenQuestion
+    from memdir.types import Answer, OpenQuestion, PurgeReport
 
 _WAITING = ("clear", "compact", "resume", "retry")  # for the end of the turn that goes on
 _FOR_SCRIPTS = ("remember", "forget", "dream", "review", "agents", "budget", "diff", "undo")  # by the same name
@@ -106,7 +106,7 @@ class Slash:
 
     async def do_remember(self, words: str) -> None:
         """keep something: /remember TEXT"""
-        added = await asyncio.to_thread(self._memory.add, words)
+        added = await asyncio.to_thread(self._memory.add, words, session=self._host.session.id)
         told = "Remembered: {}  (F5 takes it back)" if added.is_new else "Known already: {}"
         self._screen.notice(told.format(added.memory.key), style="green")
 
@@ -142,8 +142,12 @@ class Slash:
             self._screen.opened(f"{one.name}: {one.held_because or stays}", said)
         for path in told.not_ours:
             self._screen.notice(f"{path} may say it still", style="yellow")
-        if "--dry-run" in words:
-            return
+        if not told.files and not told.held:
+            self._screen.notice(f"Nothing is left in memory of what came from {told.source}.")
+        elif "--dry-run" not in words:
+            await self._remove(source, told)
+
+    async def _remove(self, source: str, told: PurgeReport) -> None:
         also = [
             one.name
             for one in told.held
@@ -160,7 +164,7 @@ class Slash:
         what = what.lower()
         if words.lower() in ("on", "off"):
             is_on = await self._host.session.toggle(is_on=what == "on")
-            self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation.")
+            self._screen.notice(f"Memory is {'on' if is_on else 'off'} in this conversation until you leave it.")
         elif what in ("edit", "show"):
             scope, one = await asyncio.to_thread(self._found, name)
             text = one.topic.data.decode("utf-8", "replace")
@@ -249,6 +253,7 @@ class Slash:
             await self._chat.turn(self._host.resume(session_id))
             if session_id == self._host.session.id:
                 self._chat.calls.clear()
+                await self._chat.take_waiting()
                 self._chat.show_last()
 
     async def do_retry(self, _: str) -> None:

@@ -13,6 +13,7 @@ import functools
 import hashlib
 import importlib
 import itertools
+import json
 import os
 import re
 import threading
@@ -20,7 +21,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
@@ -34,6 +35,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
+from memdir.agent import DiskFiles
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
 from memdir.errors import MemdirError
@@ -114,6 +116,7 @@ class ChatTerminal:
         self._unprinted: list[str] = []
         self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting = ""  # the file that holds what was entered, too, until it is done
         self._pastes: dict[str, str] = {}  # by the name that stands for it
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -212,7 +215,9 @@ class ChatTerminal:
         self._start(self._tick())
         self._start(self._warm_up())
         while not self._is_leaving:  # one after the other; one that breaks is told, and the next one comes
-            await self._through(self._do(await self._entered.get()))
+            text = await self._entered.get()
+            await self._through(self._do(text))
+            self._note("-", text)
 
     async def _open(self) -> None:
         """The conversation; a new one for who left before one was chosen, or where none can be gone on with."""
@@ -229,6 +234,7 @@ class ChatTerminal:
         self.host = ChatHost(self.memory, ask=self.ask, listen=self._heard, options=chosen)
         await self.host.__aenter__()
         self.commands = Slash(self)
+        await self.take_waiting()
         self._is_ready = True
 
     @functools.cached_property
@@ -298,6 +304,7 @@ class ChatTerminal:
                 self._not_done(task.get_name())
             while not self._entered.empty():
                 await self._through(self._keep(self._entered.get_nowait()))
+            self._note("-", "")
         closing = asyncio.ensure_future(self.host.close())
         if not (await asyncio.wait({closing}, timeout=TICK_SECONDS))[0]:
             self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
@@ -318,6 +325,35 @@ class ChatTerminal:
             await self.commands.run(text.strip())
         else:
             self._not_done(text.strip())
+
+    def _note(self, sign: Literal["+", "-"], text: str) -> None:
+        """Keep on disk, too, what waits for its turn: a kill loses none of it (J1)."""
+        if not self._waiting and sign == "+" and self._is_ready:
+            self._waiting = self._where_it_waits()
+        with contextlib.suppress(MemdirError, OSError):
+            if sign == "-" and self._waiting and self._entered.empty():
+                os.unlink(self._waiting)
+                self._waiting = ""
+            elif self._waiting:
+                pasted = {name: body for name, body in self._pastes.items() if name in text}
+                record = json.dumps([sign, text.strip("\n"), pasted])
+                DiskFiles().append(self._waiting, f"{record}\n".encode())
+
+    def _where_it_waits(self) -> str:
+        return os.path.join(self.host.session.transcript.path.removesuffix(".jsonl"), "waiting.jsonl")
+
+    async def take_waiting(self) -> None:
+        """What waited in this conversation when it was killed is kept or named, as when one leaves."""
+        path, waiting = self._where_it_waits(), list[str]()
+        with contextlib.suppress(MemdirError, OSError, ValueError):  # none, or a last line that is torn
+            for sign, text, pasted in map(json.loads, DiskFiles().read(path).splitlines()):
+                self._pastes |= pasted
+                (waiting.append if sign == "+" else waiting.remove)(text)
+        said = [one.text for one in self.host.conversation.messages if one.role == "user" and not one.is_meta]
+        for text in waiting[waiting[:1] == said[-1:] :]:  # the first was being answered
+            await self._through(self._keep(text))
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
     def _not_done(self, command: str) -> None:
         self.screen.notice(f"This was not done any more: {command}", style="yellow")
@@ -340,6 +376,7 @@ class ChatTerminal:
         elif words and self._is_ready and self.commands.is_beside(words):
             self._start(self.commands.run(words), words)
         elif words:
+            self._note("+", text)
             self._entered.put_nowait(text)
 
     async def _do(self, text: str) -> None:
