@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from memdir.share.remote import Delta, Manifest, Version, digest_of
 from memdir.share.remotes.folder import FolderRemote
 from tests.conftest import Ran
 from tests.security.fakes import github_token
-from tests.share.remotes import FolderPlace, GitPlace
+from tests.share.remotes import FolderPlace, GitPlace, member, memory_text
 
 Memdir = Callable[..., Ran]
 
@@ -252,6 +253,25 @@ def test_of_several_that_are_taken_back_each_is_whose_it_was(memdir: Memdir, tmp
     hers, his = (at(bob, memdir, "why", name).out for name in ("deploys", "lunch"))
     assert "trust: team" in hers and "by: Ann" in hers
     assert "trust: team" not in his and "Ann" not in his and "trust: user" in his
+
+
+def test_what_is_ones_own_stays_so_where_it_was_lost_and_brought_back(
+    memdir: Memdir, tmp_path: Path, project: Path
+) -> None:
+    place = FolderPlace(tmp_path / "remote")
+    memdir("join", place.where, "--as", "Ann")
+    bob = member(place, "bob", tmp_path, time.time)
+    bob.put("printer.md", memory_text("printer", "The printer is called Ulysses."))
+    bob.sync()
+    memory = open_memory(project)
+    memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    memdir("sync")
+    for path in Path(memory.place.team().root).glob("*.md"):
+        path.unlink()
+    assert len(answer(memdir("sync", "--json"))["broughtBack"]) == 2
+    memdir("unshare", "deploys", "printer")
+    own, theirs = (Path(memory.place.root, name).read_text() for name in ("project_deploys.md", "printer.md"))
+    assert "trust: team" not in own and "trust: team" in theirs
 
 
 def test_several_memories_are_shared_as_one_or_not_at_all(memdir: Memdir, tmp_path: Path, project: Path) -> None:

@@ -20,9 +20,8 @@ from memdir.share.judge import LocalTexts, NotShared, judge, read_local, spell_a
 from memdir.share.known import KnownTeam
 from memdir.share.merge import CONFLICT_FIELD, DIGITS, beside, conflict_of, is_second_of, name_beside, settle
 from memdir.share.remote import GONE, Delta, PushResult, Reason, Remote, Room, TeamCaps, Version, digest_of
-from memdir.store.history import OUTSIDE, PULLED, Origin
+from memdir.store.history import BY, OF, OUTSIDE, PULLED, Origin
 from memdir.store.index import Index
-from memdir.store.line_origins import BY, OF
 from memdir.store.secrets.refuse import harmless_name
 from memdir.store.shared import proposals_noted, purge_noted, told_member
 from memdir.store.store import ChangeSet, MemoryStore

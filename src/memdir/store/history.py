@@ -32,6 +32,7 @@ _DERIVED = "Derived"  # "kept.md < taken_in.md, another.md; …" in the record o
 OUTSIDE = "outside"  # the source of a change that nobody announced: a person in an editor, or another program
 MADE = deque[str](maxlen=1_000)  # the last changes that this process recorded, in whatever store: their ids
 PULLED = "team"  # the source of what a sync took in from teammates
+BY, OF = "By", "Of"  # the trailers that name the teammate whose change it was, and the remote of their team
 LOOSE_LIMIT = 16  # files in one of git's 256 object folders: about 4,000 loose objects, where git too would pack
 _LOOSE_SAMPLE = "17"  # object names are spread evenly: one folder tells for all
 _MISSING = "0" * 40

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from memdir.disk.git import object_id
 from memdir.disk.safe_path import TEAM_PREFIX, is_index
 from memdir.errors import HistoryError
-from memdir.store.history import PULLED, Commit, FileChange, History
+from memdir.store.history import BY, OF, PULLED, Commit, FileChange, History
 from memdir.store.log_lines import log_day
 from memdir.store.move import moves_of
 from memdir.store.shared import author_of
@@ -31,7 +31,6 @@ GOING_BACK = ("undo", "restore")  # and of those that take one back
 PURGED = "Purged"  # the trailer of a change that removed what came from a source: "session ID"
 
 AGAIN = 0.55  # nearness at which one sentence says another again, as where a dream's sources are found
-BY, OF = "By", "Of"  # the trailers that name the teammate whose change it was, and the remote of their team
 MAX_COMPARED = 200  # sentences of one change that a new one is compared with
 
 OnProgress = Callable[[int, int], None]

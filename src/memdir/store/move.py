@@ -17,7 +17,7 @@ from memdir.disk.lock import SHORT_WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, MemoryNotFound, UsageError
 from memdir.layout import Layout
-from memdir.store.history import PULLED, Commit, Origin
+from memdir.store.history import BY, PULLED, Commit, Origin
 from memdir.store.index import Entry, Index, entry_for
 from memdir.store.memories import find_key
 from memdir.store.memory_file import Memory
@@ -270,13 +270,18 @@ def is_written_here(team: MemoryStore, key: str) -> bool:
         commits = team.history.log(team.place.prefix + key) if team.history.is_readable else []
     except HistoryError:
         commits = []
-    found = False
+    found = is_back = False
     for commit in commits:  # newest first
         if any(file.verb == "deleted" for file in commit.files if file.path == team.place.prefix + key):
-            break
-        if commit.source == PULLED or commit.is_beginning:
+            if not is_back:
+                break
+            is_back = False  # what was lost and brought back here is whose it was
+        elif commit.source == PULLED and BY not in commit.trailers:
+            is_back = True
+        elif commit.source == PULLED or commit.is_beginning:
             return False
-        found = True
+        else:
+            found = True
     return found
 
 
