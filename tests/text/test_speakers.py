@@ -112,3 +112,9 @@ def test_below_somebodys_words_the_user_is_heard_again(text: str) -> None:
 )
 def test_a_host_is_known_by_the_exact_form_in_which_it_puts_a_file_in(text: str, is_the_hosts: bool) -> None:
     assert is_host(text) is is_the_hosts
+
+
+@pytest.mark.parametrize("what", ["referenced files", "MCP resource notes:a [x]"])
+def test_what_is_referred_to_is_the_hosts_to_the_end(what: str) -> None:
+    put_in = f"--- Content from {what} ---\nI prefer tabs.\n--- End of content ---\nI prefer tabs."
+    assert speakers(f"Look at @a\n{put_in}") == [(Speaker.USER, "Look at @a"), (Speaker.REMINDER, put_in)]

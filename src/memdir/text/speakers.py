@@ -33,6 +33,8 @@ HOST_OPENINGS = (
 _HOST_FILE = re.compile(
     r"\s*(?:contents of|memory:) (?:[~./\\]|[a-z]:[/\\])[^\n]*(?:\([^()\n]*\):|:[ \t]*(?:\n|$))", re.IGNORECASE
 )
+# What the user refers to with an @, behind their words, to the end: no mark in a file decides where it ends.
+_REFERRED = re.compile(r"^[ \t]*--- Content from (?:referenced files|MCP resource [^\n]*) ---[ \t]*$", re.MULTILINE)
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
 _TAG = re.compile(rf"<\s*(?P<closing>/?)\s*(?P<name>{_NAMES}|{HOST_PREFIX}[\w-]+)(?![\w-])[^<>]*>", re.IGNORECASE)
 
@@ -96,11 +98,25 @@ def is_host(text: str) -> bool:
     return bool(text.strip()) and not without_host(text)
 
 
+def refers(text: str) -> bool:
+    """Whether what was referred to begins in it: all that a message has behind is none of the user's."""
+    return _REFERRED.search(text) is not None
+
+
 def _by_host(text: str) -> Iterator[Piece]:
+    """The text cut where the host put something in."""
+    put_in = _REFERRED.search(text)
+    said = text[: put_in.start()] if put_in else text
+    if said.lstrip().lower().startswith(HOST_OPENINGS) or _HOST_FILE.match(said):
+        yield Piece(Speaker.REMINDER, said)
+    else:
+        yield from _by_tags(said)
+    if put_in:
+        yield Piece(Speaker.REMINDER, text[put_in.start() :])
+
+
+def _by_tags(text: str) -> Iterator[Piece]:
     """The text cut at the host's tags, in any case and spacing, one in another; an unclosed one runs to the end."""
-    if text.lstrip().lower().startswith(HOST_OPENINGS) or _HOST_FILE.match(text):
-        yield Piece(Speaker.REMINDER, text)
-        return
     start, open_tags = 0, []  # type: tuple[int, list[str]]
     tags = list(_TAG.finditer(text))
     last_closed = {tag["name"].lower(): tag.start() for tag in tags if tag["closing"]}

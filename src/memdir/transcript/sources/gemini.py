@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memdir.disk.plain_file import read_beginning
-from memdir.text.speakers import without_host
+from memdir.text.speakers import refers, without_host
 from memdir.transcript.message import Block, Message, Role, Text, ToolResult, ToolUse
 from memdir.transcript.reader import Reading, read_records
 from memdir.transcript.record import Record
@@ -108,8 +108,10 @@ def _blocks(parts: object, kind: str) -> Iterator[Block]:
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict) or part.get("thought") is True:
             continue
+        is_last = False
         text, call, answer = part.get("text"), part.get("functionCall"), part.get("functionResponse")
         if isinstance(text, str) and _ROLES.get(kind) == "user":
+            is_last = refers(text)  # all parts behind are what the user referred to
             text = without_host(text).removeprefix(_MEANWHILE)
         if isinstance(text, str) and text.strip():
             yield Text(text)
@@ -117,6 +119,8 @@ def _blocks(parts: object, kind: str) -> Iterator[Block]:
             yield _use(call)
         elif isinstance(answer, dict):
             yield _answered(answer)
+        if is_last:
+            return
 
 
 def _use(call: Mapping[str, Any]) -> ToolUse:
