@@ -275,7 +275,7 @@ class MemDir:
         require_history(store)
         store.record_outside_changes()
         prefix = store.place.prefix
-        found = store.history.lineage(prefix + history_key(store, memory))
+        found = store.history.lineage(prefix + history_key(store, memory, is_rather_gone=False))
         told = {name.removeprefix(prefix): commits for name, commits in found.items()}
         return {**told, **before_moves(told, self.stores.side_named)}
 

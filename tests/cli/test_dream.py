@@ -14,6 +14,7 @@ import pytest
 
 from memdir.dream.gates import take_dream_lock
 from memdir.layout import Layout, Place
+from memdir.memdir import open_memory
 from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]
@@ -150,3 +151,50 @@ def test_a_dream_leaves_the_index_alone_where_there_is_to_be_none(
     told = json.loads(memdir("dream", "--yes", "--json", "--set", "skipIndex=true").out)
     assert told["files"] and "MEMORY.md" not in json.dumps(told)
     assert contents(memory).get("MEMORY.md") == index
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("We ship in two weeks", "We ship in two weeks (2026-06-11)"),
+        ("The freeze is next week", "The freeze is next week (week of 2026-06-01)"),
+        ("We agreed to drop Python 3.10 next month", "We agreed to drop Python 3.10 next month (2026-06)"),
+        ("The standup is at 9:30 until Friday", "The standup is at 9:30 until Friday 2026-05-29"),
+        ("Die Abnahme ist nächste Woche", "Die Abnahme ist nächste Woche (week of 2026-06-01)"),
+    ],
+)
+def test_a_date_that_was_written_beside_its_words_is_not_counted_again_after_any_later_change(
+    memdir: Memdir, project: Path, said: str, written: str
+) -> None:
+    """T3: the doctor complained of it, and the dream counted the words from the day of the change."""
+    memory = open_memory(project, clock=lambda: DAY)
+    topic = memory.add(said, "project").memory.topic
+    assert (topic.name, topic.description, topic.body.strip()) == (written,) * 3
+    path = Path(memory.place.root, memory.list()[0].key)
+    path.write_text(path.read_text() + "\nOle tests it.\n")
+    assert "another day later" not in memdir("doctor").out
+    before = contents(path.parent)
+    assert f"[{written}]" in before["MEMORY.md"].decode()
+    assert memdir("dream", "--yes").code == 0
+    assert contents(path.parent) == before
+
+
+def test_the_words_of_a_name_or_a_cut_description_mean_the_day_that_the_text_tells(
+    memdir: Memdir, project: Path
+) -> None:
+    told = "The review of all that the auditors asked for, at length, in the long letter that came on Monday, is next week"
+    memory = open_memory(project)
+    memory.add(f"{told} (week of 2026-01-12).", "project", name="Review is next week", description=f"{told} …")
+    assert memdir("dream", "--yes").code == 0
+    assert memory.list()[0].description == f"{told} …" and memory.list()[0].name == "Review is next week"
+    assert "another day later" not in memdir("doctor").out
+
+
+def test_the_title_in_the_index_follows_a_name_whose_date_was_written_out(memdir: Memdir, memory: Path) -> None:
+    (memory / "freeze.md").write_text(
+        "---\nname: The freeze begins tomorrow\ndescription: frozen from tomorrow\ntype: project\n---\n\nAsk Ana.\n"
+    )
+    (memory / "MEMORY.md").write_text("- [The freeze begins tomorrow](freeze.md) — frozen from tomorrow\n")
+    os.utime(memory / "freeze.md", (DAY, DAY))
+    memdir("dream", "--yes")
+    assert "- [The freeze begins on 2026-05-29](freeze.md)" in (memory / "MEMORY.md").read_text()

@@ -114,6 +114,27 @@ async def test_a_memory_that_changed_since_it_was_shown_is_announced_again(proje
     assert await joined(later.session("a").prefetch(PORT)) == []
 
 
+async def test_a_memory_that_was_shown_moved_and_then_changed_is_announced_as_changed(project: Path) -> None:
+    memory = opened(project)
+    assert len(await joined(memory.session("a").prefetch(PORT))) == 1
+    memory.move("port.md", scope="user")
+    assert await joined(opened(project, files=()).session("a").prefetch(PORT)) == [], "it says what it said"
+    memory.update("port.md", "The staging database listens on port 5544.", scope="user")
+    (text,) = await joined(opened(project, files=()).session("a").prefetch(PORT))
+    assert "5544" in text and "has changed since it was shown" in text
+
+
+async def test_another_memory_of_the_same_name_in_another_scope_is_no_changed_one(project: Path) -> None:
+    memory = opened(project)
+    assert len(await joined(memory.session("a").prefetch(PORT))) == 1
+    root = Path(memory.places.of("user").root)
+    root.mkdir(parents=True, exist_ok=True)
+    own = Path(memory.place.root, "port.md").read_text().replace("5433", "6000")
+    (root / "port.md").write_text(own)
+    (text,) = await joined(opened(project, files=()).session("a").prefetch(PORT))
+    assert "6000" in text and "has changed" not in text
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"characters": "x", "shown": {}}', '{"shown": [1]}', "\0" * 99])
 async def test_what_is_kept_of_a_session_may_be_damaged(project: Path, text: str) -> None:
     memory = opened(project)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound, SeveralFit
 from memdir.store.history import MADE, Origin
 from memdir.store.memories import add_memory, forget_memories, save_memory
 from memdir.store.store import MemoryStore
-from memdir.store.undo import newest_own, restore, undo
+from memdir.store.undo import history_key, newest_own, restore, undo
 from tests.conftest import Clock
 
 CLI = Origin("cli")
@@ -106,6 +106,23 @@ def test_restore_without_a_change_takes_the_version_before_the_newest(store: Mem
     oldest = store.history.log(key)[-1].id
     restore(store, key, oldest[:8])
     assert store.read_bytes(key) == first.data
+
+
+@pytest.mark.parametrize("part", ["grafana", "grafana_board", "Grafana", "errors", "in_bergen.md"])
+def test_a_part_of_a_name_means_the_memory_that_is_gone_and_not_one_that_lives(store: MemoryStore, part: str) -> None:
+    lives = add_memory(store, "Grafana board for latency in Oslo", kind=None, origin=CLI).memory.key
+    save_memory(store, lives, (store.read_bytes(lives) or b"") + b"\nAsk Marta for access.\n", origin=CLI)
+    gone = add_memory(store, "Grafana board for errors in Bergen", kind=None, origin=CLI).memory.key
+    assert "grafana" in lives and "grafana" in gone
+    forget_memories(store, [gone], origin=CLI)
+    assert history_key(store, part) == gone
+    for whole in (lives, lives[:-3], store.read(lives).topic.name, "oslo", "latency"):
+        assert history_key(store, whole) == lives
+    assert history_key(store, "grafana", is_rather_gone=False) == lives, "of what is asked why it is there"
+    restore(store, history_key(store, part))
+    assert b"Ask Marta" in (store.read_bytes(lives) or b"") and store.read_bytes(gone)
+    with pytest.raises(SeveralFit):
+        history_key(store, "grafana")
 
 
 def test_what_comes_back_is_as_old_as_it_was(store: MemoryStore, clock: Clock) -> None:

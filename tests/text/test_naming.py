@@ -120,6 +120,20 @@ def test_the_first_words_of_a_text_end_at_a_pause() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
+        ("We ship 2.0 in two weeks (2026-12-03)", "We ship 2.0 in two weeks (2026-12-03)"),
+        ("The freeze is next week (week of 2026-11-23)", "The freeze is next week (week of 2026-11-23)"),
+        ("The standup is at 9:30 until Friday 2026-11-20", "The standup is at 9:30 until Friday 2026-11-20"),
+        ("We all agreed to drop Python 3.10 (the oldest that we had)", "We all agreed to drop Python 3.10"),
+        (f"The freeze is next week (week of all the releases, {'x' * 30}, 2026-11-23)", "The freeze is next week"),
+    ],
+)
+def test_the_first_words_of_a_text_tell_its_day_where_there_is_room_and_end_in_no_bracket(said: str, told: str) -> None:
+    assert first_words(said) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
         ("From 1 July Dr. Okafor takes over the clinic.", "From 1 July Dr. Okafor takes over the clinic"),
         ("Mr. Patel checks the fire doors.", "Mr. Patel checks the fire doors"),
         ("St. Mary's parish hall is closed.", "St. Mary's parish hall is closed"),

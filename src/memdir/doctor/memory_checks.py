@@ -24,7 +24,7 @@ from memdir.store.secrets.refuse import secrets_in
 from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType
 from memdir.store.trust import marked_trust
-from memdir.text.dates import read_any
+from memdir.text.dates import read_relative
 from memdir.text.deadlines import told_past
 from memdir.text.words import counted, plain_words
 
@@ -104,7 +104,7 @@ def check_claims(memory: Memory, verifier: Verifier, until: float) -> Iterator[F
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
     text = _QUOTED.sub(" ", text[:MAX_DATED])
-    spans = read_any(text, _ANY_DAY)
+    spans = read_relative(text, _ANY_DAY, text)
     words = sorted({text[span.start : span.end].lower() for span in spans if span.is_relative})
     if words:
         message = f"it says {', '.join(words[:3])}, which means another day later"

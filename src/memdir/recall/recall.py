@@ -296,7 +296,7 @@ class Recaller:
             data = memory.topic.data
             if so_far.holds_copy(data) or not os.path.exists(memory.path):
                 continue  # another recall in flight had it too, or it was forgotten meanwhile
-            left, is_news = MAX_SESSION_CHARACTERS - so_far.characters, memory.key in so_far.keys(scope)
+            left, is_news = MAX_SESSION_CHARACTERS - so_far.characters, self._was_shown(so_far, scope, memory.key)
             if room < LEAST_SHOWN * 2:
                 break  # the host takes no more now; it may come with another message
             text = render_memory(
@@ -315,6 +315,12 @@ class Recaller:
             so_far.save()
         self._tell(request, selection, [one.memory.key for one in found])
         return found
+
+    def _was_shown(self, shown: Shown, scope: str, key: str) -> bool:
+        """Whether an earlier text of it was shown, here or in the scope that it has moved from."""
+        others = [one for one in ("project", "user") if one != scope and key in shown.keys(one)]
+        has_moved = any(not os.path.exists(os.path.join(self._place_of(one).root, key)) for one in others)
+        return has_moved or key in shown.keys(scope)
 
     def _author_of(self, scope: str, key: str) -> str:
         if scope != "team" and not key.startswith(TEAM_PREFIX):

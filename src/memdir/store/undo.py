@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from memdir.disk.safe_path import INDEX_NAME, is_index, is_key
-from memdir.errors import EditConflict, HistoryError, MemoryNotFound
+from memdir.errors import EditConflict, HistoryError, MemoryNotFound, SeveralFit
 from memdir.store.history import MADE, OUTSIDE, PULLED, Commit, FileChange, Origin
 from memdir.store.index import merge_index
 from memdir.store.memories import find_key, no_such_memory, the_only
@@ -235,16 +237,21 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
     raise MemoryNotFound(f"the history has no earlier version of {path}", remedy=remedy)
 
 
-def history_key(store: MemoryStore, wanted: str) -> str:
-    """The key of a memory that exists or once did."""
+def history_key(store: MemoryStore, wanted: str, *, is_rather_gone: bool = True) -> str:
+    """The key of a memory that exists or once did; of two that have a part of a name, the one that is gone."""
     if wanted == INDEX_NAME:
         return wanted
     try:
-        return find_key(store, wanted)
-    except MemoryNotFound:
+        found = find_key(store, wanted)
+    except (MemoryNotFound, SeveralFit):
         if gone := _gone_key(store, wanted):
             return gone
         raise
+    names = (found, os.path.basename(found), f"{Topic(store.read_bytes(found) or b'').name}.md")
+    is_part = is_rather_gone and f"{wanted.strip().removesuffix('.md')}.md".casefold() not in map(str.casefold, names)
+    with suppress(MemoryNotFound):
+        return (_gone_key(store, wanted) if is_part else "") or found
+    return found
 
 
 def _gone_key(store: MemoryStore, wanted: str) -> str:

@@ -27,6 +27,7 @@ DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
+_TOLD = re.compile(r"\s*\((?:20\d\d\)|(?:[^()\d\n]{1,12}\s)?20\d\d-\d\d)")
 _RELATIVE = frozenset(("day", "days of week", "weekday and week", "from", "whole", "in", "ago"))
 _MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "nth of month"))
 _PLURALS = frozenset(("days", "weeks", "months", "quarters", "years"))  # they name no single one
@@ -478,6 +479,17 @@ def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: 
         if not kept or span.start >= kept[-1].end:
             kept.append(span)
     return kept
+
+
+def read_relative(text: str, today: date, told_in: str = "") -> list[DateSpan]:
+    """The dates of a text that words alone tell: "in two weeks (2026-05-20)" is told, and so are the same words where
+    the text that they stand for tells them so."""
+
+    def is_told(words: str) -> bool:
+        return words in told_in and bool(re.search(re.escape(words) + _TOLD.pattern, told_in))
+
+    spans = read_any(text, today)
+    return [one for one in spans if not _TOLD.match(text, one.end) and not is_told(text[one.start : one.end])]
 
 
 def _spans(

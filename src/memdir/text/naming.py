@@ -28,6 +28,7 @@ _WHEN = re.compile(  # "From 1 June (2026-06-01)" tells when, not what
     re.IGNORECASE,
 )
 
+_DAY = re.compile(r"20\d\d-\d\d")  # a title goes on until the day that it is about, where there is room
 _MARKS = re.compile(r"^[ \t]*(?:(?:#+|[*+>-])[ \t]+)+", re.MULTILINE)  # before a line; a minus before a number is none
 _LABEL = re.compile(r"\n\s*\*\*[^*\n]{1,30}(?::\*\*|\*\*:)")  # "**Why:**" tells of what stands before it
 
@@ -99,7 +100,8 @@ def _politely() -> tuple[re.Pattern[str], re.Pattern[str]]:
 def first_words(text: str, *, is_taken: Callable[[str], bool] = lambda _: False) -> str:
     """A title: a text up to its first pause, or its first words; up to twice as many where that is taken."""
     every = plainly(text).split()
-    words = every[:MAX_TITLE_WORDS]
+    dated = next((at for at, word in enumerate(every) if _DAY.search(word)), 0)
+    words = every[: max(MAX_TITLE_WORDS, dated + 1 if len(" ".join(every[: dated + 1])) <= MAX_TITLE else 0)]
     pause = next((at for at, word in enumerate(words) if at > 0 and word[-1] in _PAUSES), len(words) - 1)
     found = _titled(every, pause + 1)
     return _titled(every, 2 * MAX_TITLE_WORDS) if is_taken(found) else found
@@ -112,6 +114,9 @@ def _titled(words: Sequence[str], count: int) -> str:
 
 def _ended(short: str, *, is_cut: bool) -> str:
     """A title that was cut does not end in "the"."""
+    opened = short.rfind(" (")
+    if opened > 0 and ")" not in short[opened:]:
+        short, is_cut = short[:opened], True
     words = short.rstrip(".…,;: ").split(" ") if is_cut or short.endswith("…") else [short]
     while len(words) > 2 and fold(words[-1]) in common_words():
         words.pop()

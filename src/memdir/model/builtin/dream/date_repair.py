@@ -15,7 +15,7 @@ from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.memory_page import Page, tokens, whole_words
 from memdir.store.topic import MemoryType
 from memdir.text.date_words import words_by_meaning
-from memdir.text.dates import DateSpan, may_hold_date, nearest_year, read_any
+from memdir.text.dates import DateSpan, may_hold_date, nearest_year, read_any, read_relative
 from memdir.text.deadlines import told_past
 from memdir.text.language import fold
 from memdir.text.words import is_unspaced
@@ -47,9 +47,9 @@ class RelativeDate:
         return self.span.kind == "weekday" or (self.span.kind == "day" and self.span.count != 0)
 
 
-def relative_dates(text: str, day: date) -> Iterator[RelativeDate]:
-    """Every relative date in a text, read from `day`."""
-    for span in read_any(text, day):
+def relative_dates(text: str, day: date, told_in: str = "") -> Iterator[RelativeDate]:
+    """Every relative date in a text that does not stand there with its day, read from `day`."""
+    for span in read_relative(text, day, told_in):
         place = _PlacedDate(text, span)
         if place.is_meant():
             absolute = place.written(_value(span)) if _is_certain(span, day) else ""
@@ -161,7 +161,7 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
         topic, told, gone = page.topic, list[RelativeDate](), set[str]()
         for field in ("name", "description"):
             text = topic.fields.get(field, "")
-            found = list(_own_dates(page, text, day))
+            found = list(_own_dates(page, text, day, page.body))
             told += found
             topic = topic.with_field(field, _written_out(text, found, gone))
         found = [
@@ -183,10 +183,10 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     return frozenset(open_dates)
 
 
-def _own_dates(page: Page, text: str, day: date) -> Iterator[RelativeDate]:
+def _own_dates(page: Page, text: str, day: date, told_in: str = "") -> Iterator[RelativeDate]:
     """The relative dates of a sentence that speak of a day of their own; in a rule or a profile few do."""
     is_project = page.kind in (None, MemoryType.PROJECT)
-    for item in _outside_quotes(text, relative_dates(text, day)):
+    for item in _outside_quotes(text, relative_dates(text, day, told_in)):
         around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
         is_plain = is_project and item.span.kind != "in"
         if is_plain or ((is_project or item.is_sure_day) and not is_kind("general", around)):

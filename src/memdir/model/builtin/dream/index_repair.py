@@ -118,7 +118,8 @@ class Catalogue:
             return line
         leaks = self._key.startswith(TEAM_PREFIX) and redact(line.text) != line.text
         is_new = leaks or self._is_to_be_rewritten(line, page)
-        return self._fresh(page, entry.title) if is_new else replace(line, details=())
+        was_name = entry.title == Topic(self._desk.before(line.key) or b"").name
+        return self._fresh(page, "" if was_name else entry.title) if is_new else replace(line, details=())
 
     def _is_elsewhere(self, hook: str) -> bool:
         wanted = _FIGURES.findall(hook)
