@@ -133,6 +133,9 @@ FORM = (
     _text("tildes around the file", f"~~~\n{GOOD}~~~\n"),
     _text("prose and a fence", f"Here is the memory:\n\n```md\n{GOOD}```\n\nI hope that helps!"),
     _text("prose before ---", f"Here is the memory file:\n\n{GOOD}"),
+    _text("four lines of prose before ---", f"I save it now.\nIt is new.\nThe user said so.\nI am done.\n\n{GOOD}"),
+    _text("thoughts before ---", f"<think>\nIt is new.\nThe user said so.\nI save it.\n</think>\n{GOOD}"),
+    _text("tags around the file", f"<file>\n{GOOD}</file>\n"),
     _text("heading before ---", f"# Memory\n\n{GOOD}"),
     _text("blank line before ---", f"\n{GOOD}"),
     _text("spaces before ---", f"  {GOOD}"),
@@ -203,6 +206,7 @@ DELETIONS = (
     _delete("deletion above the text", f"<!-- delete: the freeze is over -->\n{FREEZE}"),
     _delete("deletion in the midst of the text", f"{FREEZE}\n<!-- delete: the freeze is over -->\n"),
     _delete("DELETED in words", "DELETED: the freeze is over"),
+    _delete("told as the user's wish", f"{FREEZE.partition('No merges')[0]}The user asked to forget this.\n"),
     Mistake("rm", lambda root: [("Bash", {"command": f"rm {os.path.join(root, OLD)}"})], deletes=True),
     Mistake("Delete", lambda root: [("Delete", {"file_path": os.path.join(root, OLD)})], deletes=True),
 )
@@ -268,7 +272,7 @@ def occurs(mistake: Mistake, job: str) -> bool:
     that its tool does not have."""
     if job == "agent":
         return not mistake.aside
-    return job != "tool" or (mistake in (*FORM, *DELETIONS[:11]) and mistake.name != "JSON")
+    return job != "tool" or (mistake in (*FORM, *DELETIONS[:-2]) and mistake.name != "JSON")
 
 
 def _by_tool(mistake: Mistake, store: MemoryStore, place: Path) -> list[str]:

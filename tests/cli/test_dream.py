@@ -182,7 +182,9 @@ def test_a_date_that_was_written_beside_its_words_is_not_counted_again_after_any
 def test_the_words_of_a_name_or_a_cut_description_mean_the_day_that_the_text_tells(
     memdir: Memdir, project: Path
 ) -> None:
-    told = "The review of all that the auditors asked for, at length, in the long letter that came on Monday, is next week"
+    told = (
+        "The review of all that the auditors asked for, at length, in the long letter that came on Monday, is next week"
+    )
     memory = open_memory(project)
     memory.add(f"{told} (week of 2026-01-12).", "project", name="Review is next week", description=f"{told} …")
     assert memdir("dream", "--yes").code == 0

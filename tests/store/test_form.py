@@ -14,6 +14,7 @@ ANSWERED = (
     "no frontmatter at all",
     "a heading alone",
     "JSON",
+    "four lines of prose before ---",
     "unknown type",
     "the types as the form shows them",
     "two memories in one file",
@@ -140,10 +141,37 @@ def test_a_type_that_was_taken_away_is_not_given_back() -> None:
     assert formed(f"{quotation}More.\n", quotation).kind is None
 
 
-def test_several_lines_before_the_fields_are_not_thrown_away() -> None:
-    told = "First we tried mocks.\nThen they hid a bug.\nSo we stopped.\n"
-    topic = formed(f"{told}\n{GOOD}")
-    assert topic.problems() == [] and told.strip() in topic.body and BODY.strip() in topic.body
+@pytest.mark.parametrize("fence", ["", "```markdown\n"])
+def test_several_lines_before_the_fields_are_neither_thrown_away_nor_taken_for_the_memory(fence: str) -> None:
+    """They may be the memory ("First we tried mocks"), or what the model says of it ("I will save the memory now")."""
+    told = "I will save the new memory now.\nThe user told me about mocks.\nThey hid a bug.\nI am done with it.\n"
+    for before in ("", GOOD):
+        with pytest.raises(BadMemoryFile, match="4 lines stand before its fields|5 lines") as refused:
+            formed(f"{told}\n{fence}{GOOD}", before)
+        assert "put below the fields what is to be kept" in str(refused.value.remedy)
+
+
+THOUGHTS = "<think>\nthe user moved the date\nso I update\nthe file\n</think>\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{THOUGHTS}{GOOD}",
+        f"{THOUGHTS}```markdown\n{GOOD}```\n",
+        f"\n{THOUGHTS.replace('think', 'reasoning')}\nHere is the file:\n\n{GOOD}",
+        f"<file>\n{GOOD}</file>\n",
+        f"<document>\n<content>\n{GOOD}</content>\n</document>",
+        f"{GOOD}\n</memory>\n</answer>\n",
+    ],
+)
+def test_what_a_model_thought_aloud_and_the_tags_around_a_file_are_taken_off(text: str) -> None:
+    assert formed(text).data == GOOD.encode()
+
+
+def test_a_tag_that_closes_what_the_memory_opens_stays() -> None:
+    text = f"{GOOD}\nThe answer looks so:\n\n<file>\n  <id>7</id>\n</file>\n"
+    assert formed(text).data == text.encode()
 
 
 @pytest.mark.parametrize(
@@ -207,7 +235,18 @@ GONE = [
     "rm",
     "(empty)",
     "~~We deploy on Tuesdays only.~~",
+    "This memory is outdated and can be deleted.",
+    "[This memory was removed at the user's request]",
+    "Removed at the user's request.",
+    "Deleted as the user requested on 2026-12-01.",
+    "The user asked to forget this.",
+    "The user asked me to forget about it.",
+    "User wants this to be deleted",
+    "This memory can safely be removed.",
+    "Forgotten.",
+    "No longer needed, so it can be deleted.",
     "Gelöscht.",
+    "Auf Wunsch des Nutzers gelöscht.",
     "**Gelöscht:** gilt nicht mehr.",
     "Diese Erinnerung wurde gelöscht",
     "[supprimé]",
@@ -240,6 +279,10 @@ def test_what_means_to_delete_is_answered_and_becomes_no_memory(text: str) -> No
         "Replaced by the new plan.",
         "rm asks first here.",
         "Empty lines stay.",
+        "The user asked to forget this meeting when planning the week.",
+        "The user wants dead code to be deleted at once.",
+        "Removed users come back at their own request.",
+        "The cache can safely be deleted.",
         "Löschen: nur nach Rückfrage mit dem Team.",
         "删除: 必须先问用户",
         "Gelöschte Zweige bleiben eine Woche.",

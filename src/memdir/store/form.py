@@ -24,7 +24,7 @@ FORM = (
     "description: … and type: (user, feedback, project or reference), then a line ---, then the memory"
 )
 MAX_DELETING = 200  # bytes of a text in the place of a memory that may be meant to delete it
-MAX_REMARK_LINES = 2  # before or after the file: what a model says about it; more than that is meant to be kept
+MAX_REMARK_LINES = 2  # before or after the file: what a model says about it; what more is meant to be, nobody knows
 _FIELDS = {
     **dict.fromkeys(("name", "title"), "name"),
     **dict.fromkeys(("description", "desc", "summary", "hook", "about"), "description"),
@@ -51,10 +51,15 @@ _DELETION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DISGUISE = (
-    r"[\W_]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) (?:is|was|has been|(?:should|must|is to) be) "
-    r"(?:now )?)?(?:(?:SAYS-GONE)(?: (?:this|the) (?:memory|file|note|entry))?(?:(?: by\b|\s*[:;–—-]).{0,150})?"
+    r"[\W_]*(?:(?:this|the) (?:memory|file|note|entry|fact|rule) "
+    r"(?:is|was|has been|(?:can|may|should|must|is to) (?:now |safely )?be) (?:now )?)?"
+    r"(?:(?:SAYS-GONE)(?: (?:this|the) (?:memory|file|note|entry))?"
+    r"(?:(?: by\b| (?:at|on|upon|per|as)\b(?= .{0,30}(?:user|request))|\s*[:;–—-]).{0,150})?"
     r"|SAYS-DELETE|obsolete|outdated|empty|none|null|n/a|(?:superseded|replaced) by \S+\.md|rm(?: -\w+)?(?: \S+\.md)?"
-    r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))[\W_]*"
+    r"|(?:the )?user (?:has )?(?:asked|wants|wanted|requested|told)(?: me| us)? (?:to |that I |this to be |it to be )?"
+    r"(?:forget|forgotten|delete|deleted|remove|removed|drop|dropped)(?: (?:about )?(?:this|it|that)(?: memory| one)?)?"
+    r"|no longer (?:valid|relevant|needed|true|applicable|accurate|so))"
+    r"(?:,? (?:and|so)(?: it)? (?:can|may|should|must) (?:now |safely )?be (?:deleted|removed|forgotten))?[\W_]*"
 )
 _ESCAPED_LABEL = re.compile(r"(?:(?:\\r)?\\n\s*)+(?=\*\*(?:Why|How))")
 _STRUCK = re.compile(r"~~(?!~)[^~\n]+~~(?!~)")
@@ -64,6 +69,8 @@ _TILDES = re.compile(
 _DEBRIS = re.compile(
     r"(?:\s*(?:<\|[\w/]+\|>|</(?:\w+:)?(?:content|file_content|parameter|invoke|function_calls|function|tool_call|tool_use)>))+\s*\Z"
 )
+_THOUGHTS = re.compile(r"\A\s*<(think(?:ing)?|thought|reasoning|scratchpad)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
+_CLOSED = re.compile(r"\n\s*</([\w:.-]+)>\s*\Z")  # a line of its own
 
 
 def as_seen(data: bytes) -> bytes:
@@ -203,7 +210,14 @@ def _without_tildes(text: str) -> str:
 def _without_debris(text: str) -> str:
     """What ends a reply or a call in a model's own template, and a comment that was never opened, end no memory."""
     kept = _DEBRIS.sub("\n", text)
+    while (end := _CLOSED.search(kept)) and f"<{end[1]}" not in kept:
+        kept = f"{kept[: end.start()]}\n"
     return kept if "<!--" in kept else re.sub(r"\s*\n-->\s*\Z", "\n", kept)
+
+
+def _without_thoughts(text: str) -> str:
+    """What a model thought aloud before it began is no part of the file."""
+    return _THOUGHTS.sub("", text)
 
 
 def _begins_file(lines: list[str]) -> bool:
@@ -227,7 +241,10 @@ def _with_header(text: str) -> str:
         start = first - 1
     header, end = _header(lines, start + 1)
     remark = [line for line in lines[: max(0, start)] if line.strip()]
-    body = [*(remark if len(remark) > MAX_REMARK_LINES else ()), *lines[end:]]
+    if len(remark) > MAX_REMARK_LINES:
+        told = f"{len(remark)} lines stand before its fields, the first of them “{remark[0].strip()[:60]}”"
+        raise BadMemoryFile(told, remedy=f"Leave them out, or put below the fields what is to be kept. {FORM}")
+    body = lines[end:]
     is_plain = start == 0 and lines[0].rstrip() == "---" and lines[end - 1].rstrip() == "---" and not remark
     if is_plain and header == lines[1 : end - 1]:
         return text
@@ -351,6 +368,7 @@ def _outside_fences(text: str) -> list[str]:
 _REPAIRS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_with_line_breaks, "its escaped line breaks became real ones"),
     (_without_numbers, "the line numbers were taken off"),
+    (_without_thoughts, "what was thought before it was taken off"),
     (without_fence, "the fence around it was taken off"),
     (_with_header, "its fields stand between two lines of --- at the top now"),
     (_without_tildes, "the fence around its text was taken off"),
