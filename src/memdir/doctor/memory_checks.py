@@ -26,7 +26,7 @@ from memdir.store.topic import MemoryType
 from memdir.store.trust import marked_trust
 from memdir.text.dates import read_relative
 from memdir.text.deadlines import told_past
-from memdir.text.words import counted, plain_words
+from memdir.text.words import counted, runs_of
 
 SHINGLE = 3  # three words in a row are rarely shared by chance
 SAME = 0.6  # the share of the shorter text's shingles that makes two memories duplicates
@@ -40,7 +40,6 @@ CLAIM_SECONDS = 30.0  # for all memories together: a giant history ends the sear
 
 _ANY_DAY = date(2026, 1, 1)  # the words are asked for, not the day
 _TARGET = re.compile(r"(?<=\]\()[^()\n]*")  # of a link
-_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
 
 
 def remedy_for(store: MemoryStore, key: str) -> str:
@@ -103,18 +102,12 @@ def check_claims(memory: Memory, verifier: Verifier, until: float) -> Iterator[F
 
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
-    text = _QUOTED.sub(" ", text[:MAX_DATED])
+    text = text[:MAX_DATED]
     spans = read_relative(text, _ANY_DAY, text)
     words = sorted({text[span.start : span.end].lower() for span in spans if span.is_relative})
     if words:
         message = f"it says {', '.join(words[:3])}, which means another day later"
         yield Finding("date", "note", message, memory.key, "Write the date")
-
-
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """All runs of three words."""
-    words = plain_words(text)
-    return frozenset(tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
 
 
 def _say_different(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
@@ -126,7 +119,7 @@ def _say_different(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, 
 def check_duplicates(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Memories that share most of their words, each group as one finding."""
     memories = sorted(memories, key=lambda memory: memory.key)
-    texts = [shingles(f"{memory.topic.description}\n{memory.topic.body}") for memory in memories]
+    texts = [runs_of(f"{memory.topic.description}\n{memory.topic.body}", SHINGLE) for memory in memories]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, text in enumerate(texts):
         for shingle in text:
@@ -171,9 +164,9 @@ def _without_targets(memory: Memory) -> tuple[str, str]:
 
 def check_repeats(memories: Sequence[Memory], instructions: dict[str, str]) -> Iterator[Finding]:
     """Memories that say what an instruction file already says (T5)."""
-    known = {path: shingles(text) for path, text in instructions.items()}
+    known = {path: runs_of(text, SHINGLE) for path, text in instructions.items()}
     for memory in memories:
-        text = shingles(memory.topic.body)
+        text = runs_of(memory.topic.body, SHINGLE)
         for path, said in known.items():
             if len(text) >= MIN_SHINGLES and len(text & said) >= ECHO * len(text):
                 yield Finding("echo", "warning", f"it repeats what {path} says", memory.key, "Delete one of the two")

@@ -27,6 +27,7 @@ DAYS = {"d": 1, "w": 7, "f": 14, "e": 7}
 GRAINS = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
 ROMANCE = frozenset({"fr", "es", "pt", "it"})  # "lundi prochain" is the next one, "next Monday" the one of next week
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
 _TOLD = re.compile(r"\s*\((?:20\d\d\)|(?:[^()\d\n]{1,12}\s)?20\d\d-\d\d)")
 _RELATIVE = frozenset(("day", "days of week", "weekday and week", "from", "whole", "in", "ago"))
 _MAY_BE_RELATIVE = frozenset(("weekday", "end", "day of month", "nth of month"))
@@ -482,14 +483,15 @@ def read_any(text: str, today: date, among: Collection[str] = (), *, is_coarse: 
 
 
 def read_relative(text: str, today: date, told_in: str = "") -> list[DateSpan]:
-    """The dates of a text that words alone tell: "in two weeks (2026-05-20)" is told, and so are the same words where
-    the text that they stand for tells them so."""
+    """The dates that only words tell, and nobody quotes: "in two weeks (2026-05-20)" is told, and so are these words
+    elsewhere where `told_in` has them so."""
 
     def is_told(words: str) -> bool:
         return words in told_in and bool(re.search(re.escape(words) + _TOLD.pattern, told_in))
 
-    spans = read_any(text, today)
-    return [one for one in spans if not _TOLD.match(text, one.end) and not is_told(text[one.start : one.end])]
+    text = _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
+    spans = (one for one in read_any(text, today) if not _TOLD.match(text, one.end))
+    return [one for one in spans if not is_told(text[one.start : one.end])]
 
 
 def _spans(

@@ -67,10 +67,10 @@ def strip_accents(text: str) -> str:
     return "".join([char for char in normalize("NFKD", text) if not combining(char)])
 
 
-def runs_of(text: str) -> frozenset[tuple[str, ...]]:
-    """Every stretch of words in a row that is long enough to tell where it came from."""
+def runs_of(text: str, length: int = _RUN) -> frozenset[tuple[str, ...]]:
+    """Every stretch of words in a row, as many as tell where it came from where nobody says how many."""
     words = split_words(text)
-    return frozenset(tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
+    return frozenset(tuple(words[at : at + length]) for at in range(len(words) - length + 1))
 
 
 def cut_at_word(text: str, room: int) -> str:

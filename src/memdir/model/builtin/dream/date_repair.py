@@ -22,7 +22,6 @@ from memdir.text.words import is_unspaced
 
 NEAR = 60  # characters in which the words before a date stand
 AROUND = 300  # characters before and after it that tell whether it is a day of its own
-_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|~~[^~\n]*~~")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
@@ -186,7 +185,7 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
 def _own_dates(page: Page, text: str, day: date, told_in: str = "") -> Iterator[RelativeDate]:
     """The relative dates of a sentence that speak of a day of their own; in a rule or a profile few do."""
     is_project = page.kind in (None, MemoryType.PROJECT)
-    for item in _outside_quotes(text, relative_dates(text, day, told_in)):
+    for item in relative_dates(text, day, told_in):
         around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
         is_plain = is_project and item.span.kind != "in"
         if is_plain or ((is_project or item.is_sure_day) and not is_kind("general", around)):
@@ -218,7 +217,7 @@ def _written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> st
 
 def resolved(text: str, day: date) -> str | None:
     """What somebody said on `day`, with its dates made absolute; None when one of them is not certain."""
-    found = list(_outside_quotes(text, relative_dates(text, day)))
+    found = list(relative_dates(text, day))
     if any(not item.absolute for item in found):
         return None
     text = _written_out(text, found, set())
@@ -228,14 +227,3 @@ def resolved(text: str, day: date) -> str | None:
             pieces.append(f"{text[done : span.end]} ({nearest_year(span.days[0], day)})")
             done = span.end
     return "".join([*pieces, text[done:]])
-
-
-def _outside_quotes(text: str, found: Iterable[RelativeDate]) -> Iterator[RelativeDate]:
-    """The dates, in their order, that nobody quotes."""
-    quotes = _QUOTED.finditer(text)
-    quote = next(quotes, None)
-    for item in found:
-        while quote and quote.end() <= item.start:
-            quote = next(quotes, None)
-        if not quote or item.start <= quote.start():
-            yield item
