@@ -42,6 +42,24 @@ def test_one_sentence_of_news_costs_nothing_else() -> None:
     assert updated(LONG, "Deploys go out on Wednesdays.") == LONG.replace("Tuesdays", "Wednesdays")
 
 
+TABLE = "| host | role |\n|---|---|\n| db3 | primary |\n| db4 | replica |"
+
+
+def test_what_is_put_back_behind_a_row_stands_behind_its_whole_table() -> None:
+    code = "```sh\nssh db3\n```"
+    news = TABLE.replace("db4", "db5")
+    assert updated(f"{TABLE}\n\n{code}", news).endswith(f"| db5 | replica |\n\n{code}")
+    found = updated(f"{TABLE}\n\n- ask Ole\n- tell Marta\n\n{code}", f"{news}\n\n**Why:** it is so.")
+    assert f"{TABLE}\n| db5 | replica |\n\n" in found and "\n\n- ask Ole\n- tell Marta\n\n" in found
+
+
+def test_two_lists_that_are_put_back_stay_two() -> None:
+    steps = "Steps:\n\n1. Stop the queue.\n2. Run migrate.\n3. Start the queue."
+    todo = "- [ ] ask Ole\n- [ ] tell Marta"
+    found = updated(f"{steps}\n\n{todo}", "Steps:\n\n1. Stop the queue.\n2. Run backup.")
+    assert found == f"{steps.replace('migrate', 'backup')}\n\n{todo}"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "found"),
     [

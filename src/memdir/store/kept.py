@@ -79,7 +79,13 @@ class _Unit:
     @property
     def is_row(self) -> bool:
         """Whether it is one of a list or of a table."""
-        return bool(self.lead.strip(" *_")) if self.is_prose else self.text.startswith("|")
+        return bool(self.kind)
+
+    @property
+    def kind(self) -> str:
+        """What it is a row of: a table, a list with numbers or with boxes, a quotation, or some other list."""
+        lead = self.lead.strip(" *_") if self.is_prose else "|" * self.text.startswith("|")
+        return "" if not lead else "1" if lead[0].isdigit() else lead[0] if lead[0] in "|>" else "-"
 
     @property
     def said(self) -> str:
@@ -422,7 +428,7 @@ def _put_back(body: str, old: Sequence[_Unit], fates: Mapping[_Unit, tuple[Fate,
 
 def _joins(chunk: _Unit, unit: _Unit) -> bool:
     is_beside = (chunk.label, chunk.heading, chunk.is_prose) == (unit.label, unit.heading, unit.is_prose)
-    return is_beside and (chunk.is_row == unit.is_row) and (unit.is_row or (unit.is_prose and chunk.lead == unit.lead))
+    return is_beside and chunk.kind == unit.kind and (unit.is_row or (unit.is_prose and chunk.lead == unit.lead))
 
 
 def _joined(chunk: _Unit, unit: _Unit) -> _Unit:
@@ -461,8 +467,11 @@ def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[st
         return f"{body[: anchor.end]}{unit.gap}{unit.text}{body[anchor.end :]}"
     anchor = anchor or (beside[-1] if unit.heading and beside else None)
     if anchor:
-        gap = "\n" if unit.is_row and anchor.is_row else "\n\n"
-        end = body.find("\n", anchor.end) if "\n" in body[anchor.end :] else len(body)
+        is_with, stop = unit.is_row and anchor.kind == unit.kind, anchor.end
+        if anchor.is_row and not is_with:  # no row is parted from its others
+            stop = max(one.end for one in beside if "\n\n" not in body[anchor.end : one.end])
+        gap, end = "\n" if is_with else "\n\n", body.find("\n", stop)
+        end = len(body) if end < 0 else end
         return f"{body[:end]}{gap}{line}{body[end:] or chr(10)}"
     at = next((one.start for one in units if one.label in _LATER.get(unit.label, ("before",))), len(body))
     at = body.rfind("\n", 0, at) + 1 if at < len(body) else at
