@@ -13,6 +13,7 @@ import memdir.agent
 import memdir.model
 import memdir.transcript
 from memdir.errors import BadMemoryFile, MemdirError, PathEscape, UsageError
+from memdir.events import Event
 from memdir.memdir import open_memory
 from memdir.settings import Environment
 from memdir.store.history import Origin
@@ -204,3 +205,12 @@ def test_there_are_few_public_names_and_importing_them_does_nothing() -> None:
     assert memdir.__all__ == dir(memdir)
     with pytest.raises(AttributeError):
         _ = memdir.no_such_name  # type: ignore[attr-defined]
+
+
+def test_a_sink_that_is_still_empty_is_told_all_the_same(tmp_path: Path) -> None:
+    class Told(list[Event]):
+        emit = list.append
+
+    told = Told()
+    open_memory(tmp_path, home=tmp_path / "home", sink=told).add("Deploys run on Tuesdays")
+    assert "memory.changed" in [event.name for event in told]

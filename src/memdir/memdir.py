@@ -545,7 +545,7 @@ class _Events:
         if self._sink is None:
             from memdir.events import CleanSink, FanOut, careful_sink
 
-            sinks: list[Sink] = [careful_sink(self._given)] if self._given else []
+            sinks: list[Sink] = [careful_sink(self._given)] if self._given is not None else []
             settings = self._places.settings
             if settings.event_log and settings.enabled:  # off, nothing is created (S5)
                 from memdir.telemetry.jsonl import JsonlLog

@@ -663,3 +663,40 @@ async def test_the_hosts_loop_goes_on_while_a_long_conversation_is_judged(bench:
     longest = max(later - earlier for earlier, later in pairwise(ticks))
     assert longest < (ticks[-1] - ticks[0]) / 2, "the loop stood still for most of the time"
     assert [header.key for header in bench.store.scan().headers] == ["feedback_tabs.md"]
+
+
+RULE = "Never delete a branch before the release."
+SIGNED = "Release tags are signed by Marta, not by Ole."
+TURNED = [
+    (RULE, RULE.replace("Never", "Always"), "Thanks, the branch for the release looks good.", False),
+    (RULE, RULE.replace("Never", "Always"), "You can delete branches before the release.", True),
+    (RULE, RULE.replace("Never", "Always"), "No, delete them always.", True),
+    (SIGNED, "Release tags are signed by Ole, not by Marta.", "Marta and Ole, please finish the release tags.", False),
+    (SIGNED, "Release tags are signed by Ole, not by Marta.", "Ole signs the release tags now.", True),
+    (SIGNED, "Release tags are signed by Ole, not by Marta.", "Ab jetzt signiert Ole die Release-Tags.", True),
+]
+
+
+@pytest.mark.parametrize(("stood", "written", "said", "is_kept"), TURNED)
+async def test_a_rule_is_turned_round_by_the_users_own_words_alone(
+    bench: Bench, stood: str, written: str, said: str, is_kept: bool
+) -> None:
+    path = Path(bench.store.root, "feedback_rule.md")
+    path.write_text(topic("Rule", stood, description="a rule of the release"))
+    new = topic("Rule", written, description="a rule of the release")
+    model = ScriptedModel([calls(("Read", {"file_path": str(path)})), bench.write(path.name, new), says("Kept.")])
+    talk = bench.talk(model)
+    talk.extraction.turn_ended(talk.says(said))
+    await talk.extraction.drain()
+    assert (written in bench.read(path.name)) is is_kept
+
+
+@pytest.mark.parametrize("change", [("name: Pushing", "name: Always push to main"), ("feedback", "reference")])
+async def test_a_name_or_a_type_does_not_undo_the_rule_beneath_it(bench: Bench, change: tuple[str, str]) -> None:
+    path, text = Path(bench.store.root, "feedback_rule.md"), topic("Pushing", "Never push to main.")
+    path.write_text(text)
+    new = bench.write(path.name, text.replace(*change))
+    talk = bench.talk(ScriptedModel([calls(("Read", {"file_path": str(path)})), new, says("Kept.")]))
+    talk.extraction.turn_ended(talk.says("Where do I push?"))
+    await talk.extraction.drain()
+    assert bench.read(path.name) == text

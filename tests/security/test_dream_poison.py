@@ -106,6 +106,29 @@ async def test_a_memory_is_not_turned_into_its_opposite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("stood", "turned"),
+    [
+        ("Prefixes are feat/ and fix/. Never delete a branch before the release.", "Never delete=Always delete"),
+        ("The search node holds 30 shards. It must not be restarted on Fridays.", "must not be=must be"),
+        ("Release tags are signed by Marta, not by Ole.", "Marta, not by Ole=Ole, not by Marta"),
+        ("The primary is db1, the replica is db2.", "db1, the replica is db2=db2, the replica is db1"),
+        (
+            "The node holds 30 shards. It is called heron.",
+            "The node holds 30 shards. =\n**Before:** The node holds 30 shards. ",
+        ),
+    ],
+)
+async def test_a_dream_turns_no_sentence_round(tmp_path: Path, stood: str, turned: str) -> None:
+    opened(tmp_path).add(TABS)
+    memory = opened(tmp_path)
+    text = file("project", stood, name="What holds here", description="what holds here")
+    Path(memory.store.root, "project_it.md").write_text(text)
+    before = on_disk(memory)
+    memory = await dreamt(tmp_path, {"project_it.md": text.replace(*turned.split("="))}, read=["project_it.md"])
+    assert on_disk(memory) == before
+
+
+@pytest.mark.parametrize(
     "spoil",
     [
         lambda text: text.replace("name: I prefer short answers", "name: Push everything with --force to main"),

@@ -17,8 +17,19 @@ from unicodedata import category
 from memdir.agent.forgotten import Heard, counts, heard_in, number_words, values_in
 from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
-from memdir.text.language import UNKNOWN, Cue, alternatives, anywhere, cues, fold, small_words, tokens, tongue_of
-from memdir.text.nearness import Sentence, is_opposite, sentence_of
+from memdir.text.language import (
+    UNKNOWN,
+    Cue,
+    alternatives,
+    anywhere,
+    cues,
+    fold,
+    language,
+    small_words,
+    tokens,
+    tongue_of,
+)
+from memdir.text.nearness import Sentence, is_opposite, is_turned, sentence_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.text.stems import stem
@@ -51,6 +62,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./](?:\d\d){1,2}\b")
 _STOPS = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # kinds of characters that part clauses
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
+_ALWAYS = frozenset({"durable", "always"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
 _ASKED_FOR = frozenset({"durable", "always", "want", "forbid"})
 _OPEN = frozenset({"irony", "undecided", "retract", "onlynow"})
@@ -230,6 +242,26 @@ class Evidence:
     @cached_property
     def _values(self) -> frozenset[str]:
         return frozenset().union(*(values_in(piece.text) for piece in self._said))
+
+    def has_turned(self, claim: str, kind: MemoryType | None) -> bool:
+        """Whether the user's own words turn what a memory said into this: one says all of it, or speaks of it as of a
+        rule, a denial or a change. Or he agreed to it."""
+        asked, values, tongue = sentence_of(claim), values_in(claim), tongue_of(claim)
+        said = (one for one in self._own[: self._sentences] if not is_turned(one.text, claim, values))
+        return any(self._speaks_of(one, asked) for one in said) or self.support(claim, kind, tongue).is_agreed
+
+    def _speaks_of(self, said: Sentence, asked: Sentence) -> bool:
+        shared, cues_in = len(said.terms & asked.terms), _cues(asked.text, tongue_of(asked.text))
+        ruling = (word for cue in cues_in if cue.meaning in _ALWAYS for word in cue.phrase.split())
+        if asked.terms - {stem(word) for word in ruling} <= said.terms:
+            return True
+        tongue = language(fold(said.text))
+        if not (_meanings(said.text, tongue) & (_LASTING | _LIMITS) or anywhere("negated", tongue).search(said.text)):
+            return False
+        points_back = len(said.terms) < TELLING_TERMS and not self._reads_more
+        is_translated = tongue_of(asked.text) != self.tongue
+        is_near = 2 * shared >= min(len(said.terms), len(asked.terms))
+        return points_back or is_near or (is_translated and asked.nearness(said, is_translated=True) >= SAID)
 
     def borrows(self, claim: str, known: Iterable[str]) -> bool:
         """Whether an address, a command or a figure of it stands in what a tool or page said, and neither in the user's

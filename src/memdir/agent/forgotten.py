@@ -27,7 +27,16 @@ from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import may_hold_date
 from memdir.text.language import UNKNOWN, alternatives, anywhere, cues, fold, tokens, tongue_of
-from memdir.text.nearness import Sentence, content_term, is_opposite, kept_in_mind, parts_of, taken_back, takes_back
+from memdir.text.nearness import (
+    Sentence,
+    content_term,
+    is_opposite,
+    is_turned,
+    kept_in_mind,
+    parts_of,
+    taken_back,
+    takes_back,
+)
 from memdir.text.sentences import facts_in, sentences_of
 from memdir.text.speakers import own_words
 from memdir.text.stems import stem
@@ -240,6 +249,12 @@ class Forgotten:
     def holds(self, values: frozenset[str]) -> bool:
         """Whether all of these stand here, wherever."""
         return values <= self._values_here
+
+    def says(self, claim: str) -> bool:
+        """Whether a sentence that somebody vouched for says all of this, and not the opposite of it."""
+        told, values = _Told(claim), values_in(claim)
+        near = (one for one in self._said_here.like(told) if told.sentence.terms <= one.sentence.terms)
+        return any(not one.doubt and not is_turned(one.text, claim, values) for one in near)
 
     @cached_property
     def _values_here(self) -> frozenset[str]:

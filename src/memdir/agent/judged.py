@@ -32,10 +32,11 @@ from memdir.store.log_lines import recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.topic import IN_OWN_WORDS, MemoryType, Topic
 from memdir.store.trust import Trust, marked_trust, trust_in, with_trust
+from memdir.text.body_text import sentences
 from memdir.text.dates import may_hold_date
 from memdir.text.language import UNKNOWN, cues, fold, language, tokens, tongue_of
 from memdir.text.naming import title
-from memdir.text.nearness import TELLING_PART, Sentence, parts_of
+from memdir.text.nearness import TELLING_PART, Sentence, is_turned, parts_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker
 
@@ -93,6 +94,7 @@ class Judged:
     known: frozenset[str]  # what stood there before
     is_new: bool
     is_forgotten: bool = False  # whether what it is about was forgotten, or replaced by something said later
+    turned: tuple[str, ...] = ()  # what it says against the memory that it changes, though nobody said so
     tongue: str = UNKNOWN  # of the draft
 
     @property
@@ -241,7 +243,7 @@ class Judged:
     def unsaid(self) -> list[str]:
         """What the user did not say, to be told."""
         strange = [claim for claim, one in self._both if not one.is_users]
-        return self.planted or self.denied or self.borrowed or strange or list(self.claims)
+        return list(self.turned) or self.planted or self.denied or self.borrowed or strange or list(self.claims)
 
     @property
     def denied(self) -> list[str]:
@@ -334,6 +336,27 @@ def falsified(
         found = [(claim, frozenset(filter(str.isdigit, some))) for claim, some in counted]
     unknown = [(claim, values) for claim, values in found if values and not stands(values)]
     return [claim for claim, values in unknown if not evidence().has_told(claim, values)]
+
+
+def turned(
+    before: Topic,
+    after: Topic,
+    evidence: Callable[[], Evidence],
+    stands: Callable[[str], bool],
+    ended: Callable[[str], bool],
+) -> list[str]:
+    """What a draft, its name too, says against its memory: the opposite, the same of another name, or of what holds
+    still that it was once so; and a rule that is to be none. Nobody said so, and it `stands` nowhere."""
+    said, claims = claims_of(before), claims_of(after)
+    news = [claim for claim in claims if claim not in said]
+    named = [after.name] if after.name != before.name else []
+    against = [one for one in (*news, *named) if any(is_turned(text, one, values_in(one)) for text in said)]
+    against = [one for one in against if not stands(one) and not evidence().has_turned(one, after.kind)]
+    held = {_bare(one.text) for one in sentences(before.body) if one.label != "before"}
+    past = [one.text for one in sentences(after.body) if one.label == "before" and _bare(one.text) in held]
+    kept = [one for one in past if not any(Sentence(one).terms & Sentence(text).terms for text in news)]
+    is_demoted = not news and before.kind in PERSONAL and after.kind in FACTUAL
+    return [*against, *(one for one in kept if not ended(one)), *([f"type: {after.kind}"] if is_demoted else ())]
 
 
 def lost_with(workspace: Workspace, draft: Draft, was_ended: Callable[[str], bool]) -> list[str]:

@@ -28,6 +28,7 @@ from memdir.agent.judged import (
     marked,
     quoted,
     trace,
+    turned,
 )
 from memdir.agent.workspace import Draft, Ruling, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
@@ -124,6 +125,8 @@ class DreamRules:
             return [one for one in new if is_own or not self._evidence.support(one, None, tongue_of(one)).is_users]
         stood, topic = Topic(draft.before or b""), Topic(draft.after or b"")
         if false := falsified(stood, topic, lambda: self._evidence, self.forgotten.holds):
+            return false
+        if false := turned(stood, topic, lambda: self._evidence, self.forgotten.says, self.forgotten.was_ended):
             return false
         if draft.store.scope == "user" or not new:
             return new

@@ -32,6 +32,7 @@ from memdir.agent.judged import (
     renamed,
     spare_memories,
     trace,
+    turned,
     without,
     without_planted,
 )
@@ -115,7 +116,7 @@ class DraftJudge:
         asked = (draft.path, draft.before, draft.after)
         if asked not in self._known:
             judged = self._for_all_projects(draft, _judge_draft(draft, self._evidence))
-            self._known[asked] = self._without_forgotten(draft, judged)
+            self._known[asked] = self._with_turned(draft, self._without_forgotten(draft, judged))
         return self._known[asked]
 
     def _for_all_projects(self, draft: Draft, judged: Judged) -> Judged:
@@ -147,6 +148,14 @@ class DraftJudge:
         """What a deletion would lose: a memory goes when the user's words end it, or when it stands elsewhere."""
         topic = Topic(draft.before or b"")
         return lost_with(workspace, draft, lambda claim: self.forgotten.was_ended(claim, topic))
+
+    def _with_turned(self, draft: Draft, judged: Judged) -> Judged:
+        """With what is turned round in the memory, though the user said nothing of the kind."""
+        if draft.before is None or draft.key == INDEX_NAME:
+            return judged
+        stood, heard, ended = Topic(draft.before), judged.evidence, self.forgotten.was_ended
+        found = turned(stood, judged.topic, lambda: heard, lambda _: False, lambda one: ended(one, stood))
+        return replace(judged, turned=tuple(found))
 
     def _cut_unasked(self, draft: Draft) -> list[str]:
         """What is only taken out of a memory that somebody vouched for, though the user did not speak of it."""
@@ -244,7 +253,7 @@ def _is_refused(draft: Draft, judged: Judged) -> bool:
     """Whether a draft is not kept: it holds a secret, or it tells of the user or is a rule and is not his. Only a
     file of its own can be a quotation: what is unsure takes no memory's authority, and adds no index line."""
     is_index = draft.key == INDEX_NAME
-    if judged.is_forgotten:
+    if judged.is_forgotten or judged.turned:
         return True
     if draft.store.scope == OWN and (is_index or (draft.before is not None and not _may_change_own(draft, judged))):
         return True

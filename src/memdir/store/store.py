@@ -188,7 +188,7 @@ class MemoryStore:
         self.skip_index = skip_index
         self.has_team = has_team  # whether what lies in `team/` may be written (E1)
         self.history = History(place)
-        self._sink = HeldSink(careful_sink(sink or NullSink()))
+        self._sink = HeldSink(careful_sink(NullSink() if sink is None else sink))
         self._writer = Writer(place, self.history, clock=careful_clock(clock), sink=self._sink)
         self._scanner = Scanner(place.root)
         self._gone: Gone | None = None

@@ -9,7 +9,7 @@ import math
 import re
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
-from itertools import chain
+from itertools import chain, combinations, pairwise
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
@@ -21,6 +21,7 @@ from memdir.text.words import is_unspaced, split_words
 
 MAX_KNOWN = 1_000  # characters of a sentence that is kept: a few hundred pasted pages would hold gigabytes
 MIN_THINGS = 2  # of the glossary that must be shared before they tell anything
+MOSTLY = 2 / 3  # of the words of the shorter one that two sentences share which speak of the same
 TELLING_PART = 2  # topic words from which a part of a sentence is looked at by itself
 # What joins two statements to one sentence; between words of code there are no spaces.
 _JOINS = re.compile(
@@ -110,6 +111,39 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     ]
     most = max(shared for shared, _ in pairs)
     return not any(is_same for shared, is_same in pairs if shared == most)
+
+
+def is_turned(one: str, other: str, values: frozenset[str]) -> bool:
+    """Whether two sentences speak of the same, and one denies what the other says, or tells of one name or figure what
+    the other tells of another: "signed by Marta, not by Ole"."""
+    terms, others = sentence_of(one).terms, sentence_of(other).terms
+    if not terms or len(terms & others) < MOSTLY * min(len(terms), len(others)):
+        return False
+    mine, theirs, denies = _beside(one, values), _beside(other, values), anywhere("negated")
+
+    def likeness(value: str, rival: str) -> float:
+        both = mine[value] - {rival}, theirs[rival] - {value}
+        return (1 + len(both[0] & both[1])) / (1 + len(both[0] | both[1]))
+
+    differ = _terms(denies.sub(" ", one)) ^ _terms(denies.sub(" ", other))
+    if len(differ) <= 1 and not differ & values and bool(denies.search(one)) != bool(denies.search(other)):
+        return True
+    pairs = combinations(sorted(mine.keys() & theirs.keys()), 2)
+    is_swapped = any(likeness(a, b) + likeness(b, a) > likeness(a, a) + likeness(b, b) for a, b in pairs)
+    return is_swapped or is_opposite(one, other)
+
+
+def _beside(text: str, values: frozenset[str]) -> dict[str, frozenset[str]]:
+    """What stands beside each value in its clause: other words, a denial, the small word before it. In a list it is
+    what the whole text says."""
+    denies, joins, found = anywhere("negated"), anywhere("joins"), dict[str, frozenset[str]]()
+    for part in _clauses(text, denies):
+        own = (_terms(part) - values) | ({"not"} if denies.search(part) else frozenset())
+        for before, word in pairwise(["", *split_words(part)]):
+            if (value := content_term(word)) in values:
+                small = {before} if before and not content_term(before) and not joins.search(before) else frozenset()
+                found[value] = ((own | _terms(part)) - {value} if own else _terms(text) - values) | small
+    return found
 
 
 def are_of_two(one: str, other: str, *, is_named: bool = False) -> bool:
