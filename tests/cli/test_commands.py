@@ -487,6 +487,21 @@ def test_a_locale_without_umlauts_gets_them_escaped(project: Path, memdir: Memdi
         assert (done.stdout + done.stderr).isascii()
 
 
+def test_a_locale_without_umlauts_takes_no_healthy_file_for_a_sick_one(
+    project: Path, memdir: Memdir, memdir_command: str
+) -> None:
+    import os
+    import subprocess
+
+    memdir("remember", "The road to München is closed", "--name", "straße nach münchen")
+    index = memdir("show", "MEMORY.md").out
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for words in (("doctor",), ("doctor", "--fix"), ("search", "road"), ("show", "münchen")):
+        done = subprocess.run([memdir_command, *words], cwd=project, capture_output=True, env=plain, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), done.stdout
+    assert memdir("show", "MEMORY.md").out == index
+
+
 def test_show_says_of_what_has_ended_that_it_has(memdir: Memdir) -> None:
     """T3."""
     memdir("remember", "Merges are frozen until 2020-03-05 for the mobile release", "--name", "freeze")

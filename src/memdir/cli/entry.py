@@ -55,6 +55,8 @@ _FIRST_STEPS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/exit-codes.md)."""
+    if arguments is None and not sys.flags.utf8_mode and sys.getfilesystemencoding() != "utf-8":
+        _begin_in_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
     at = _place_of_command(words)
     if words[at : at + 1] == ["hook"] and words[at + 1 : at + 2] not in (["--help"], ["-h"]):
@@ -71,9 +73,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader went away (`memdir list | head`): that is no error
         _drop_output()
         return 0
+    except OSError as error:  # the output of what is no command: help, the version
+        if error.errno not in _NO_ROOM:
+            raise
+        return _output_failed(error)
     except (KeyboardInterrupt, EOFError):  # while it loads, or at a question: nothing was answered
         print(file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+def _begin_in_utf8() -> None:
+    """Names on disk are UTF-8 whatever a locale says: in another one a healthy file would count as gone. What is read
+    and told stays in the person's encoding."""
+    known = {"PYTHONIOENCODING": sys.stdout.encoding} if sys.stdout else {}
+    os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], {**known, **os.environ})  # noqa: S606 - the same program
 
 
 def _hook(words: list[str], *, is_process: bool) -> int:
