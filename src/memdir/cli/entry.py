@@ -83,10 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _begin_in_utf8() -> None:
-    """Names on disk are UTF-8 whatever a locale says: in another one a healthy file would count as gone. What is read
-    and told stays in the person's encoding."""
-    known = {"PYTHONIOENCODING": sys.stdout.encoding} if sys.stdout else {}
-    os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], {**known, **os.environ})  # noqa: S606 - the same program
+    """Names on disk are UTF-8 whatever a locale says; what is read and told stays in the person's encoding."""
+    known = {"PYTHONIOENCODING": sys.stdout.encoding if sys.stdout else "utf-8", **os.environ}
+    os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], known)  # noqa: S606 - the same program
 
 
 def _hook(words: list[str], *, is_process: bool) -> int:
