@@ -20,6 +20,7 @@ from memdir.text.words import split_words
 
 KEYS: dict[str, Answer] = {"s": "same", "r": "replace", "k": "keep", "n": "never"}
 ASKED = "[s]ame, [r]eplace the older, [k]eep both, [n]ever ask again, Enter: later, [q]uit?"
+ASKED_ENDED = "[k]eep it as it is, [n]ever ask again, Enter: later, [q]uit? (`memdir forget` and `edit` answer too)"
 DECISIONS: dict[str, Literal["accept", "reject"]] = {"a": "accept", "r": "reject"}
 PROPOSED = "[a]ccept for the whole team, [r]eject, Enter: later, [q]uit?"
 TOLD = {"accept": "Written, for the whole team.", "reject": "Nothing changes."}
@@ -36,9 +37,10 @@ class TeamProposal:
 
 
 class Review:
-    """Answer what dreams ask: whether two memories say the same, or the newer one replaces the older. One key each;
-    what makes one memory of two keeps every sentence, and `memdir undo` takes it back. A question that nobody answers
-    is gone after 30 days and does not come again. With an id and an answer (same, replace, keep, never), that one.
+    """Answer what dreams ask: whether two memories say the same, the newer one replaces the older, or one is over. One
+    key each; what makes one memory of two keeps every sentence, and `memdir undo` takes it back. A question that nobody
+    answers is gone after 30 days and does not come again. With an id and an answer (same, replace, keep, never),
+    that one.
 
     Where the team is on a hub, what its nightly dream would change comes behind: the texts as they are and as they
     would be, and why. It is written when a member accepts it, and only then."""
@@ -134,7 +136,8 @@ def _ask_questions(questions: Any, options: argparse.Namespace, context: Any, me
         if one not in memory.questions(scope=options.scope):
             continue  # an answer before it made one memory of two
         _show(one, f"{number} of {len(questions)}", memory, options.scope, context)
-        key = context.key(ASKED, {*KEYS, "q"}) if sys.stdin.isatty() else ""
+        asked, keys = (ASKED_ENDED, "knq") if one.kind == "ended" else (ASKED, "srknq")
+        key = context.key(asked, {*keys}) if sys.stdin.isatty() else ""
         if key == "q":
             return False
         if key in KEYS:
@@ -164,9 +167,8 @@ def _ask_for_proposals(proposals: list[TeamProposal], hub: HubRemote, context: A
 def _show(one: OpenQuestion, number: str, memory: MemDir, scope: str, context: Any) -> None:
     """Both texts and the evidence."""
     terminal = context.terminal
-    asks = "Do these say the same?" if one.kind == "same" else "Does the newer one replace the older?"
-    terminal.line(f"{terminal.bold(f'{number}: {asks}')} {terminal.dim(one.id)}")
-    for title, key in (("older", one.older), ("newer", one.newer)):
+    terminal.line(f"{terminal.bold(f'{number}: {one.asks}')} {terminal.dim(one.id)}")
+    for key, title in {one.older: "older", one.newer: "memory" if one.kind == "ended" else "newer"}.items():
         topic = memory.get(key, scope=scope).topic
         told = topic.body.strip()
         for more in (topic.description, topic.name):  # as far as they say more than what follows
@@ -212,7 +214,7 @@ def _told(files: Any, options: argparse.Namespace, context: Any) -> int:
         context.terminal.line(f"{context.terminal.bold('One memory now')}: {shown_line(files[0])}")
         context.note("`memdir undo` takes it back")
     else:
-        context.terminal.line("Both stay as they are.")
+        context.terminal.line("Nothing changes.")
     return 0
 
 

@@ -133,6 +133,26 @@ def test_an_answer_makes_one_memory_with_every_sentence_and_undo_takes_it_back(
     assert {key: text_of(store, key) for key in (OLDER, NEWER)} == before
 
 
+def test_a_deadline_that_is_past_stands_in_review_and_is_kept_or_never_asked_again(
+    project: Path, memdir: Callable[..., object]
+) -> None:
+    """What a nightly dream asks in its last words alone reaches nobody."""
+    memory = open_memory(project)
+    memory.add("The merge freeze holds until 2026-03-05.", "project")
+    [key] = [header.key for header in memory.list()]
+    os.utime(Path(memory.place.root, key), (1_771_000_000, 1_771_000_000))
+    assert "Question: ended?" in memdir("dream", "--yes").out  # type: ignore[attr-defined]
+    [one] = memory.questions()
+    shown = memdir("review").out  # type: ignore[attr-defined]
+    assert "1 of 1: Is this over?" in shown and "it names 2026-03-05" in shown and shown.count("holds until") == 1
+    assert one.id in memdir("review", "--json").out  # type: ignore[attr-defined]
+    with pytest.raises(MemdirError, match="memdir forget"):
+        memory.answer(one.id, "replace")
+    assert memory.answer(one.id, "keep") == () and memory.questions() == ()
+    memdir("dream", "--yes")
+    assert memory.questions() == (), "it was answered, and is as it was"
+
+
 def test_a_pinned_memory_is_not_joined_by_an_answer(store: MemoryStore, clock: Clock) -> None:
     [one] = Questions(store, clock).ask(ASKED)
     path = Path(store.path_of(OLDER))
@@ -201,6 +221,6 @@ def test_an_answer_that_ends_other_questions_does_not_end_the_review(project: Pa
         terminal.wait_for("3 of 3")
         terminal.wait_for("[q]uit?")
         terminal.type("k")
-        terminal.wait_for("Both stay as they are.")
+        terminal.wait_for("Nothing changes.")
         terminal.end()
     assert open_memory(project).questions() == ()

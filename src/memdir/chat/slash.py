@@ -221,17 +221,18 @@ class Slash:
         while waiting := [one for one in await asyncio.to_thread(self._questions) if one[1].id not in left]:
             scope, one = waiting[0]  # and read again each time: an answer may end other questions
             left.add(one.id)
-            for title, key in (("older", one.older), ("newer", one.newer)):
+            for key, title in {one.older: "older", one.newer: "newer"}.items():
                 topic = (await asyncio.to_thread(self._memory.get, key, scope=scope)).topic
                 self._screen.opened(f"{title}: {key}", f"{topic.name}: {topic.description}\n{topic.body.strip()}")
             self._screen.notice(f"because: {one.evidence}")
-            asked = "Do these say the same?" if one.kind == "same" else "Does the newer one replace the older?"
-            at = await self._chat.choose(f"{asked}  {len(waiting)} to answer, Esc leaves", list(_REVIEWED.values()))
+            answers = list(_REVIEWED)[2 * (one.kind == "ended") :]  # one alone is neither the same nor replaced
+            asked = f"{one.asks}  {len(waiting)} to answer, Esc leaves"
+            at = await self._chat.choose(asked, [_REVIEWED[answer] for answer in answers])
             if at is None:
                 return
-            if answer := list(_REVIEWED)[at]:
+            if answer := answers[at]:
                 files = await asyncio.to_thread(self._memory.answer, one.id, answer, scope=scope)
-                self._screen.notice(f"One memory now: {files[0]}  (F5 takes it back)" if files else "Both stay.")
+                self._screen.notice(f"One memory now: {files[0]}  (F5 takes it back)" if files else "Nothing changes.")
         self._screen.notice("No more questions." if left else "No questions.")
 
     def _questions(self) -> list[tuple[str, OpenQuestion]]:

@@ -1,4 +1,4 @@
-"""Questions of a dream: two memories that are likely of one subject, and what a person answers (D3).
+"""Questions of a dream: of two memories that are likely of one subject, or one that has ended; and the answers (D3).
 
 A dream asks in its last words, one line a question, whoever dreams; what is not such a line is no question. They are
 kept beside the other derived state. An answer is a change like any other, which `undo` takes back.
@@ -29,18 +29,24 @@ MAX_OPEN = 500  # no night asks so much: two memories that a dream has compared 
 MAX_CLOSED = 5000  # pairs that are not asked about again
 MAX_EVIDENCE = 300  # characters
 EXPIRES_SECONDS = 30 * 86_400.0  # who did not answer in a month does not want to be asked
-_LINE = re.compile(r"^Question: (same|replaces)\? ([^|\n]+) \| ([^|\n]+) \| ([^\n]*)$", re.MULTILINE)
+_LINE = re.compile(r"^Question: (same|replaces|ended)\? ([^|\n]+) \| ([^|\n]+) \| ([^\n]*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """Whether two memories say the same, or the newer one replaces the older."""
+    """Whether two memories say the same, the newer one replaces the older, or what one tells of is over."""
 
-    kind: Literal["same", "replaces"]  # what the dream holds for likely
+    kind: Literal["same", "replaces", "ended"]  # what the dream holds for likely
     older: str  # the file of the older memory
-    newer: str  # the file of the newer one
+    newer: str  # the file of the newer one, or of the one that may be over
     evidence: str  # what made the dream ask
     asked: float  # when, in seconds
+
+    @property
+    def asks(self) -> str:
+        """The question in words."""
+        asks = {"same": "Do these say the same?", "ended": "Is this over?"}
+        return asks.get(self.kind, "Does the newer one replace the older?")
 
     @property
     def id(self) -> str:
@@ -87,6 +93,9 @@ class Questions:
             raise MemoryNotFound(
                 f"there is no open question {shown_line(question)}", remedy="List them: memdir review --json"
             )
+        if found.kind == "ended" and answer in ("same", "replace"):
+            remedy = f"`memdir forget` {found.older}, or `memdir edit` it; keep and never end the question"
+            raise BadMemoryFile(f"this asks about one memory: {answer} is no answer", remedy=remedy)
         changed = self._join(found, answer) if answer in ("same", "replace") else ()
         with locked(self._store.place.lock):
             known, closed = self._read()
@@ -122,7 +131,8 @@ class Questions:
     def _is_new(self, one: OpenQuestion, closed: dict[str, str]) -> bool:
         """Whether it may be asked: both are memories, and nobody said no to it as they stand now."""
         texts = self._texts(one)
-        return one.older != one.newer and bool(texts) and closed.get(one.id, "-") not in ("", texts)
+        is_one = one.older == one.newer
+        return is_one == (one.kind == "ended") and bool(texts) and closed.get(one.id, "-") not in ("", texts)
 
     def _texts(self, one: OpenQuestion) -> str:
         """What both say now, as a fingerprint; empty when one is gone, or the team's: that is for the team to say."""
@@ -149,7 +159,7 @@ def _question(row: object) -> OpenQuestion | None:
     """A question as it was kept; None for what is none."""
     match row:
         case {
-            "kind": "same" | "replaces" as kind,
+            "kind": "same" | "replaces" | "ended" as kind,
             "older": str(older),
             "newer": str(newer),
             "evidence": str(told),

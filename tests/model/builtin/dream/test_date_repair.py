@@ -72,8 +72,8 @@ def test_the_night_asks_about_what_has_ended_and_leaves_it_as_it_is() -> None:
     written = datetime(2026, 2, 20, tzinfo=UTC).timestamp()
     files = tuple(NightFile(key, f"{head}{text}\n".encode(), written) for key, text in texts.items())
     plan = plan_night(Night(files, (), datetime(2026, 11, 15, 12, tzinfo=UTC)))
-    assert [(doubt.keys, doubt.what) for doubt in plan.left_alone] == [
-        (("freeze.md",), "it names 2026-03-05, 255 days past. Is it over, or is there another date?")
+    assert [(one.kind, one.older, one.newer, one.evidence) for one in plan.asked if one.kind == "ended"] == [
+        ("ended", "freeze.md", "freeze.md", "it names 2026-03-05, 255 days past. Is it over, or is there another date?")
     ]
     assert not [edit for edit in plan.edits if edit.key in texts]
 

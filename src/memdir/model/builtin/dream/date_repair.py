@@ -197,7 +197,7 @@ def ask_what_ended(desk: Desk, now: datetime) -> None:
     for key, page in sorted(desk.pages.items()):
         told = f"{page.topic.description}\n{page.body}"
         if ended := told_past(told, written=page.mtime, now=now.timestamp()):
-            desk.doubt([key], f"it {ended}. Is it over, or is there another date?")
+            desk.ask("ended", key, key, f"it {ended}. Is it over, or is there another date?")
 
 
 def _written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> str:

@@ -66,7 +66,7 @@ class Desk:
         """Note something that was left alone."""
         self.doubts[Doubt(tuple(keys), what)] = None
 
-    def ask(self, kind: Literal["same", "replaces"], older: str, newer: str, evidence: str) -> None:
+    def ask(self, kind: Literal["same", "replaces", "ended"], older: str, newer: str, evidence: str) -> None:
         """Leave it to a person how two memories stand to each other."""
         self._asked[older, newer] = Unsettled(kind, older, newer, evidence)
 

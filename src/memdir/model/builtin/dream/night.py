@@ -71,9 +71,9 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Unsettled:
-    """Two memories that are likely of one subject: a person may say how they stand to each other."""
+    """Two memories that are likely of one subject, or one that may be over: a person may say how it is."""
 
-    kind: Literal["same", "replaces"]
+    kind: Literal["same", "replaces", "ended"]
     older: str
     newer: str
     evidence: str
