@@ -294,7 +294,7 @@ async def test_a_host_whose_tools_can_write_shares_its_cache_with_the_fork(proje
 
 
 async def test_a_conversation_that_memdir_keeps_is_compacted_when_it_is_time(project: Path) -> None:
-    summary = "## What the user wants\nA summary of it all.\n\n## Where things stand\nEvery file was looked at.\n"
+    summary = "## What the user wants\nA summary of it all.\n\n## Where things stand\nSteps 1, 2 and 3: looked at.\n"
     model = ScriptedModel([model_says(summary)] * 20)
     flags = {"model.contextTokens": "2000", "recall.selector": "local", "dreamEnabled": "false", **WORDS}
     memory = open_memory(project, model=model, flags=flags)

@@ -296,7 +296,8 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
     memory, _ = opened(project, provider, server, **{"model.contextTokens": "20000"})
     person = Person()
     summary = (
-        "## What the user wants\nA walk through the parts.\n## Where things stand\nIt was all reading so far.\n" * 8
+        "## What the user wants\nA walk through the parts.\n## Where things stand\nParts 1, 2 and 3 were read so far.\n"
+        * 8
     )
     server.add(*script(*(says("reply " * 900) for _ in range(14)), forks=lambda _: says(summary)))
     async with host_of(memory, person) as host:
@@ -314,7 +315,7 @@ async def test_a_summary_is_asked_for_behind_the_bytes_of_the_conversation_and_t
 ) -> None:
     """G1, P6, P7: when a window is full, its summary is the dearest request of all, and what follows knows the date."""
     memory, _ = opened(project, provider, server)
-    words = " ".join(f"thing{number}" for number in range(300))
+    words = "Parts 1, 2 and 3: " + " ".join(f"thing{number}" for number in range(300))
     summary = f"## What the user wants\n{words}\n## Where things stand\n{words} again\n"
     server.add(
         *script(*[says("word " * 3000)] * 6, Refusal("context_too_long"), says("Here."), forks=lambda _: says(summary))
@@ -534,7 +535,9 @@ async def test_what_a_compaction_took_away_before_it_was_learned_is_learned_as_s
         if "[memdir job: extract" in str(body):
             return says("Nothing to save.") if can_learn else Refusal("no_credit")
         wants, stands = (" ".join(f"{word}{number}" for number in range(300)) for word in ("part", "thing"))
-        return says(f"## What the user wants\n{wants}\n## Where things stand\n{stands}\n")
+        return says(
+            f"## What the user wants\nRelease notes, docs team, legal: {wants}\n## Where things stand\n{stands}\n"
+        )
 
     server.add(*script(*[says("word " * 3000)] * 6, forks=behind))
     async with AsyncExitStack() as chats:

@@ -27,7 +27,9 @@ from tests.remember.working import Work, fix_rounding
 TEMPLATE = load_prompt("session_memory/template.md").text
 STATE = "The sums of lines are rounded before the tax is added, as the customer asked; the old test expects it after. "
 NOTES = TEMPLATE.replace("\n\n# Current State", f"\nRounding of invoices\n{STATE * 6}\n\n# Current State")
-REST = "## Where things stand\n" + "A question was asked, lines were found, an answer was given. " * 15
+REST = (
+    "## Where things stand\n" + "Questions 0, 1 and 2 were asked, lines were found, words were given in answer. " * 15
+)
 SHORT = f"## What the user wants\nShort.\n\n{REST}"
 PROMPT = load_prompt("compact/summary.md").text
 ASKED = [line for line in PROMPT.splitlines() if line.startswith("#")]
@@ -37,6 +39,17 @@ def under_each(text: str) -> str:
     return "\n\n".join(f"{line}\n{text}" for line in ASKED)
 
 
+def under_two(wants: str, stands: str) -> str:
+    return f"{ASKED[0]}\n{wants}\n\n{ASKED[1]}\n{stands}"
+
+
+SORRY = (
+    "As an AI I am unable to comply; please provide the conversation so that I can help you with anything else. " * 3
+)
+TUT_MIR_LEID = "Als Sprachmodell habe ich keinen Zugriff auf Nachrichten; bitte schicken Sie mir die Unterhaltung. " * 3
+PLANNED = (
+    "I am about to begin: first I go through the messages and the errors, then I list every request in order. " * 3
+)
 PLAN = CompactionPlan(window_tokens=20_000, percent=80)
 
 
@@ -193,6 +206,9 @@ async def test_a_failing_model_falls_back_to_the_notes(
         ([says(under_each("[To be filled in with details from the conversation]"))], "summary_too_short"),
         ([says("\n".join(ASKED[:2]) + "\n" + "the the the " * 500)], "summary_of_the_same_words"),
         ([calls(("Read", {"file_path": "x"}), text=SHORT), says("Done.")], "summary_too_short"),
+        ([says(under_two("I'm sorry, I have no access to earlier messages.", SORRY))], "summary_of_something_else"),
+        ([says(under_two("Es tut mir leid, das kann ich nicht.", TUT_MIR_LEID))], "summary_of_something_else"),
+        ([says(under_two("I will now write the summary.", PLANNED))], "summary_of_something_else"),
         ([says(SHORT + "long " * 40_000)], "summary_larger_than_what_it_replaces"),
         ([ModelError("x", kind="context_too_long")] * 3, "empty_summary"),
     ],

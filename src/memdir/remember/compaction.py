@@ -5,6 +5,7 @@ Whatever goes wrong, the conversation stays as it is: the only thing that change
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -23,6 +24,7 @@ from memdir.prompts.compose import load_prompt
 from memdir.remember.session_memory import Notes, SessionMemory
 from memdir.remember.turn import Skipped, is_asked
 from memdir.store.form import unspoilt
+from memdir.text.nearness import Sentence
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Block, Message, Text, ToolResult, user
 from memdir.transcript.tokens import Tail, estimate_message, estimate_messages, estimate_text, tail_start, whole_calls
@@ -35,6 +37,8 @@ MAX_SHORTENINGS = 3  # attempts at what is too long even to be summarised: giant
 LEAST_SHARE = 200  # a summary has at least this part of the tokens that it replaces,
 MOST_NEEDED = 300  # but so many are always enough
 SAME_WORDS = 10  # times that a word may stand in so many tokens, on average; scripts without spaces have long ones
+MOST_SPOKEN = 60  # words that a conversation is about,
+LEAST_SHARED = 3  # and how many of them, or of its numbers, a summary has
 LEAST_HEADINGS = 2  # of those that were asked for
 MAX_LAST_WORDS = 4_000  # characters of the user's last message
 MAX_TURNS = 2  # the summary, and one more for a model that tried to call a tool
@@ -223,7 +227,20 @@ def _missing(proposal: _Proposal, replaced: Sequence[Message]) -> str:
         return "summary_too_short"
     if len(sections) < min(LEAST_HEADINGS, len(titles)):
         return "summary_without_headings"
-    return "summary_of_the_same_words" if len(set(words)) * SAME_WORDS < least else ""
+    if len(set(words)) * SAME_WORDS < least:
+        return "summary_of_the_same_words"
+    return "" if not titles or _is_about(" ".join(words), proposal.form, replaced) else "summary_of_something_else"
+
+
+def _is_about(text: str, form: str, replaced: Sequence[Message]) -> bool:
+    """Whether a summary speaks of what was spoken of most: what says sorry, or what it will do, speaks of nothing."""
+    spoken = [Sentence(message.text[:MAX_LAST_WORDS]) for message in replaced]
+    asked, said = Sentence(form).terms, Counter(term for one in spoken for term in one.terms)
+    subject = frozenset([term for term, _ in said.most_common() if term not in asked][:MOST_SPOKEN])
+    found = frozenset(
+        term for term in Sentence(text).terms & said.keys() if term in subject or any(map(str.isdigit, term))
+    )
+    return len(found) >= min(LEAST_SHARED, len(subject) // LEAST_SHARED)
 
 
 def _message(summary: str, conversation: Conversation, kept: Sequence[Message]) -> Message:
