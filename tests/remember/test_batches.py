@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -117,3 +118,63 @@ async def test_what_is_so_of_one_person_and_another_is_told_apart_in_one_turn_or
 ) -> None:
     """X5, X6: Tom is no small word, though one of another language."""
     assert {body.strip() for body in await kept(bench, said, "Got it.", at_once=at_once)} == found
+
+
+SWAPPED = [
+    ("From now on deploy on Tuesday, never on Friday.", "From now on deploy on Friday, never on Tuesday."),
+    ("Remember: the primary is db1, the replica is db2.", "Remember: the primary is db2, the replica is db1."),
+    ("Remember that staging is in Ghent, production in Bern.", "Remember that staging is in Bern now."),
+    ("We decided that the build server signs and Ana ships.", "We decided that Ana signs and the build server ships."),
+    ("Remember that deploys need approval from Ole and Petra.", "Remember that deploys need approval from Petra only."),
+    ("We decided to support Postgres, MySQL and SQLite.", "We decided to support Postgres and SQLite."),
+    ("Remember: ports 7001, 7002 and 7003 are ours.", "Remember: ports 7001 and 7003 are ours."),
+    ("From now on write tests before code, except for prototypes.", "From now on write tests before code."),
+    ("Merk dir: Ole prüft Zahlungen, Petra prüft Suche.", "Merk dir: Petra prüft Zahlungen, Ole prüft Suche."),
+]
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize(("first", "second"), SWAPPED)
+async def test_what_is_said_in_the_words_of_a_memory_and_means_something_else_takes_its_place(
+    bench: Bench, first: str, second: str, at_once: int
+) -> None:
+    """X6: values that changed places, less of a list, an exception more or less."""
+    wish = re.compile(r"Remember(?: that|:) |Merk dir: ")
+    now, before = (wish.sub("", text)[1:] for text in (second, first))
+    (body,) = await kept(bench, (first, second), "Got it.", at_once=at_once)
+    lead, past = body.strip().split("\n\n**Before:** ")
+    assert lead[1:] == now and past[1:] in before
+    assert now.rstrip(".") in bench.read("MEMORY.md")
+    if at_once == 1:  # and back again: what stands under Before is said no longer
+        (body,) = await kept(bench, (first,), "Got it.", at_once=1)
+        assert body.strip()[1:].startswith(before)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("From now on use tabs in Go and two spaces in YAML.", "From now on use two spaces in YAML."),
+        ("Remember: the demo for the board is in room 4.", "Remember: the demo is in room 4."),
+        (
+            "We decided that the gateway retries 3 times, because it is slow.",
+            "We decided that the gateway retries 3 times.",
+        ),
+    ],
+)
+async def test_what_a_memory_says_already_changes_nothing_when_a_part_of_it_is_said_again(
+    bench: Bench, first: str, second: str
+) -> None:
+    assert len(found := await kept(bench, (first,), "Got it.", at_once=1)) == 1
+    assert await kept(bench, (second,), "Got it.", at_once=1) == found
+
+
+async def test_why_a_rule_was_made_is_no_reason_of_the_one_that_takes_its_place_in_one_batch_or_two(
+    bench: Bench,
+) -> None:
+    """X5, X6: a later turn of the same batch finds the memory that an earlier one makes as it would on disk."""
+    said = (
+        "From now on, sign release tags with the key of the build server, because the auditors ask for it.",
+        "From now on, sign release tags with the key of Marta.",
+    )
+    (fast,) = await kept(bench, said, "Got it.", at_once=2)
+    assert "**Why:**" not in fast.split("**Before:**")[0] and "auditors" in fast

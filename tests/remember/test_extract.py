@@ -171,12 +171,17 @@ async def test_what_the_main_agent_saved_does_not_swallow_the_rest_of_the_turn(b
         ("Keep it: deploy on Tuesdays only. Don't deploy on Mondays.", "Deploy on Tuesdays only.\nDeploy on Mondays."),
         ("Maria owns the billing service.", "Tom owns the billing service. Maria is on leave."),
         ("Tests of the parser use real files.", "Tests of the lexer use mocks.\nThe parser has real files in use."),
+        ("Deploys need approval from Petra.", "Deploys need approval from Ole and Petra."),
+        ("The primary is db2, the replica is db1.", "The primary is db1, the replica is db2."),
+        ("Deploy on Friday, never on Tuesday.", "Deploy on Tuesday, never on Friday."),
+        ("Deploy on Tuesdays only.", "Deploy on Tuesdays."),
     ],
 )
 def test_a_sentence_is_saved_only_where_one_that_was_saved_tells_it(said: str, saved: str) -> None:
     """X3: another rule about the same subject, or the opposite one, is news."""
     assert has_more_than([user(said)], saved)
     assert not has_more_than([user(f"Please remember: {line}") for line in saved.splitlines()], f"# Rules\n\n{saved}")
+    assert has_more_than([user(saved)], f"# Rules\n\nOtherwise.\n\n**Before:** {saved}")
 
 
 @pytest.mark.parametrize("answer", ["Yes.", "Ok.", "Do it.", "Both, please."])

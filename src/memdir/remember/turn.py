@@ -14,10 +14,10 @@ from memdir.model.raw import conversation_of, plain_request
 from memdir.store.history import PULLED
 from memdir.store.move import UNSHARED
 from memdir.store.store import MemoryStore
+from memdir.text import body_text
 from memdir.text.language import stems
-from memdir.text.nearness import is_opposite, kept_in_mind
-from memdir.text.sentences import facts_in, sentences_of, without_known
-from memdir.text.stems import terms_in
+from memdir.text.nearness import is_opposite, kept_in_mind, says_all
+from memdir.text.sentences import sentences_of
 from memdir.transcript.message import Json, Message, ToolUse
 
 # How hosts put an instruction file into a conversation.
@@ -164,16 +164,12 @@ def texts_in(value: Json | Mapping[str, Json]) -> Iterator[str]:
 
 
 def has_more_than(messages: Sequence[Message], saved: str) -> bool:
-    """Whether the user said something else than what was saved of it: a sentence whose words and facts are not all in
-    one that was saved, or that says the opposite. Where that is in doubt a fork that is told costs less than a rule."""
-    known = [(one, terms_in(one)) for one in sentences_of(saved)]
+    """Whether the user said something else than what was saved of it: a sentence that none which was saved says all of,
+    or one without a word of its own. Where that is in doubt a fork that is told costs less than a rule."""
+    known = [one.text for one in body_text.sentences(saved) if one.label != "before"]
     told = (message.text for message in messages if message.role == "user" and not message.is_meta)
-    sentences = [text for words in told for text in sentences_of(kept_in_mind(words))]
-    return any(
-        not terms  # "Do it." says what was put to him
-        or all(not terms <= held or without_known(facts_in(text), one) or is_opposite(text, one) for one, held in known)
-        for text, terms in ((text, terms_in(text)) for text in sentences)
-    )
+    sentences = (text for words in told for text in sentences_of(kept_in_mind(words)))
+    return any(not any(says_all(one, text) for one in known) for text in sentences)  # "Do it." says what was put to him
 
 
 def instructions_in(request: Request) -> str:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, repeat
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
 from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, names_in
-from memdir.text.sentences import is_weekday
-from memdir.text.stems import STOP_WORDS, stem
+from memdir.text.sentences import facts_in, is_weekday, without_known
+from memdir.text.stems import STOP_WORDS, stem, terms
 from memdir.text.words import is_unspaced, split_words
 
 MAX_KNOWN = 1_000  # characters of a sentence that is kept: a few hundred pasted pages would hold gigabytes
@@ -143,6 +144,40 @@ def _beside(text: str, values: frozenset[str]) -> dict[str, frozenset[str]]:
             if (value := content_term(word)) in values:
                 small = {before} if before and not content_term(before) and not joins.search(before) else frozenset()
                 found[value] = ((own | _terms(part)) - {value} if own else _terms(text) - values) | small
+    return found
+
+
+def says_all(known: str, text: str) -> bool:
+    """Whether a sentence says already what another says: its facts, not its opposite, and statement by statement its
+    words in their order, with nothing of a list left out, and no "only" or "except" of its own. The same words in
+    another order may say something else: "db1 is the primary, db2 the replica"; and so may fewer: "ask Ole, Petra"."""
+    said, held, limits = _statements(text), _statements(known), anywhere("limits")
+    lead = held[0][0] if held else []
+    is_said = (
+        any(len(one) == len(other) and all(map(_runs_in, one, other, repeat(lead))) for other in held) for one in said
+    )
+    is_limited = limits.search(text) and not limits.search(known)
+    is_other = is_limited or without_known(facts_in(text), known) or is_opposite(known, text)
+    return bool(said) and all(is_said) and not is_other
+
+
+def _runs_in(words: Sequence[str], others: Sequence[str], lead: Sequence[str]) -> bool:
+    """Whether words stand so in others; what these go on from may stand before: "use tabs in Go and spaces in C"."""
+    at = words.index(others[0]) if others[0] in words else 0
+    before, behind = iter(lead), iter(others)
+    return all(word in before for word in words[:at]) and all(word in behind for word in words[at:])
+
+
+@lru_cache(maxsize=4096)
+def _statements(text: str) -> list[list[list[str]]]:
+    """The words of each statement of a sentence, item by item where it has a list; what limits it is a part of it."""
+    found: list[list[list[str]]] = []
+    for piece in _JOINS.split(text):
+        words = terms(split_words(piece))
+        is_item = sum(bool(terms(split_words(word))) for word in piece.split()) < TELLING_PART
+        is_item = (is_item and not any(map(is_unspaced, piece))) or bool(anywhere("limits").match(piece))
+        if words:
+            found[-1:] = [[*found[-1], words]] if found and is_item else [*found[-1:], [words]]
     return found
 
 

@@ -19,7 +19,7 @@ from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
 from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
-from memdir.store.topic import IN_OWN_WORDS, Topic
+from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.language import anywhere
 from memdir.text.naming import describe_rule, file_stem, free_key, title
@@ -73,7 +73,10 @@ def _is_change(candidate: MemoryCandidate) -> bool:
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
     """A draft of these turns changed by a later one, as it would be had it been written in between."""
-    old, new = (Topic.compose(name=x.name, description=x.description, kind=None, body=x.body) for x in (before, after))
+    old, new = (
+        Topic.compose(name=x.name, description=x.description, kind=parse_type(x.type), body=x.body)
+        for x in (before, after)
+    )
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 

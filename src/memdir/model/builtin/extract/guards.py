@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
-from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated, subject_and_values
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
 from memdir.model.builtin.extract.wishes import announces
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
+from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import is_opposite, kept_in_mind, takes_back
+from memdir.text.nearness import is_opposite, kept_in_mind, says_all, takes_back
 from memdir.text.pastes import ends_reported, is_reported
-from memdir.text.sentences import sentences_of
 
 _PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"
 WHERE_IN_CODE = re.compile(
@@ -88,9 +88,9 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = Fals
     is_dated = any(span.is_relative for one in candidate.core for span in one.seen.dates)
     if is_dated or any("change" in one.seen.meanings for one in candidate.core) or restated(candidate, shelf):
         return False
-    values, same = subject_and_values(said)[1], [shelf.memories[at] for at in of_one_thing(candidate, shelf, topic)]
-    told = [text for memory in same for text in sentences_of(f"{memory.description}\n{memory.body}")]
-    return any(_said_by(text, said, topic) == 1 and values <= subject_and_values(text)[1] for text in told)
+    same = (shelf.memories[at] for at in of_one_thing(candidate, shelf, topic))
+    told = (one for memory in same for one in sentences(f"{memory.description}\n\n{memory.body}"))
+    return any(one.label != "before" and says_all(one.text, said) for one in told)
 
 
 def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
