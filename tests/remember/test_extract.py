@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir.errors import ModelError
+from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Reply, Request, ScriptedModel, calls, says
 from memdir.remember.extract import Extracted, Skipped
 from memdir.remember.session_state import SessionState
@@ -25,7 +26,7 @@ from memdir.store.scan import MAX_RETURNED
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
-from memdir.transcript.message import Message, Text, ToolUse, user
+from memdir.transcript.message import Message, Text, ToolUse, assistant, user
 from tests.remember.conftest import Bench, Talk, topic
 from tests.security.fakes import github_token
 from tests.timing import cpu_seconds
@@ -1047,3 +1048,21 @@ async def test_a_rule_in_the_place_of_another_becomes_a_memory_of_its_own(bench:
     assert "ticket number" in bench.read("feedback_branches.md")
     assert "always signed" in bench.read("feedback_release_tags.md")
     assert "two rules are two memories" in model.requests[2].messages[-1].tool_results[0].content
+
+
+async def test_messages_without_ids_are_read_once_however_often_they_are_sent_again(bench: Bench) -> None:
+    """X4: what came in the turn before is no news of this one, and what corrects it is."""
+    messages: list[Message] = []
+    extraction = bench.talk(BuiltinModel()).extraction
+    for said in (
+        "Remember that the primary is db1, the replica is db2.",
+        "Remember: the primary is db2, the replica is db1.",
+    ):
+        messages.append(user(said))
+        reply = assistant("Fine.")
+        await extraction.extract(FinishedTurn(Request("m", messages=tuple(messages)), reply))
+        messages.append(reply)
+    (key,) = [header.key for header in bench.store.scan(limit=None).headers]
+    assert "primary is db2, the replica is db1.\n\n**Before:**" in bench.read(key)
+    again = FinishedTurn(Request("m", messages=tuple(messages[:-1])), messages[-1])
+    assert await extraction.extract(again) == Skipped("nothing_new")

@@ -91,7 +91,7 @@ def _items(raw: RawCall) -> list[dict[str, Any]]:
 
 def messages_of(raw: RawCall) -> tuple[Message, ...]:
     """The conversation in a host's arguments; system and developer messages are not a part of it."""
-    return _chained([_message(raw.provider, item) for item in _items(raw) if _is_said(item)], _before(raw))
+    return chained([_message(raw.provider, item) for item in _items(raw) if _is_said(item)], _before(raw))
 
 
 def _before(raw: RawCall) -> str:
@@ -99,12 +99,12 @@ def _before(raw: RawCall) -> str:
     return str(raw.arguments.get("previous_response_id") or "")
 
 
-def _chained(messages: Sequence[Message], before: str = "") -> tuple[Message, ...]:
-    """Messages with their ids. `before` is the id of the last one that was said before them."""
+def chained(messages: Sequence[Message], before: str = "") -> tuple[Message, ...]:
+    """Messages with an id each: their own where they have one. `before` is that of the last one said before them."""
     named = []
     for message in messages:
-        said = repr((before, message.role, message.content)).encode("utf-8", "replace")
-        named.append(replace(message, id=f"raw-{hashlib.sha256(said).hexdigest()[:_ID_DIGITS]}"))
+        said = b"" if message.id else repr((before, message.role, message.content)).encode("utf-8", "replace")
+        named.append(replace(message, id=f"raw-{hashlib.sha256(said).hexdigest()[:_ID_DIGITS]}") if said else message)
         before = before if message.is_meta else named[-1].id
     return tuple(named)
 
@@ -147,7 +147,7 @@ def reply_of(raw: RawCall, reply: object) -> Message:
     found = plain_json(reply)
     parts: list[Any] = [found["choices"][0]["message"]] if "choices" in found else found.get("output", [found])
     before = next((message.id for message in reversed(messages_of(raw)) if not message.is_meta), _before(raw))
-    messages = _chained([_message(raw.provider, part) for part in parts] or [Message("assistant", ())], before)
+    messages = chained([_message(raw.provider, part) for part in parts] or [Message("assistant", ())], before)
     content = tuple(block for message in messages for block in message.content)
     return replace(messages[-1], content=content)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from memdir.agent.gate import READING
 from memdir.disk.safe_path import is_index
 from memdir.model.model import Request
-from memdir.model.raw import conversation_of, plain_request
+from memdir.model.raw import chained, conversation_of, plain_request
 from memdir.store.history import PULLED
 from memdir.store.move import UNSHARED
 from memdir.store.store import MemoryStore
@@ -47,7 +47,7 @@ class FinishedTurn:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return (*self.earlier, *conversation_of(self.request), self.reply)
+        return chained((*self.earlier, *conversation_of(self.request), self.reply))
 
     @property
     def sends_only_news(self) -> bool:
