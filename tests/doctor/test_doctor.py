@@ -445,3 +445,19 @@ def test_what_has_ended_is_listed_and_a_past_fact_is_not(memdir: Memdir, folder:
     assert [finding["file"] for finding in ended] == ["freeze.md", "head.md"]
     assert all(finding["message"].startswith("it names 2020-03-05, ") for finding in ended)
     assert {finding["severity"] for finding in ended} == {"note"}, "the store is healthy all the same"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_personal"),
+    [
+        ("I prefer answers in short sentences, in all my projects", True),
+        ("Always answer me in short sentences", True),
+        ("Never push to main in this repository", False),
+    ],
+)
+def test_a_rule_on_how_the_person_wants_to_be_worked_with_is_named_where_one_project_alone_knows_it(
+    memdir: Memdir, text: str, is_personal: bool
+) -> None:
+    """T1: said in a conversation it is learned for all projects."""
+    assert ("--scope user" in memdir("remember", text, "--type", "feedback").err) == is_personal
+    assert ("scope" in found(memdir)) == is_personal

@@ -65,14 +65,14 @@ class Remember:
         terminal, verb = context.terminal, "Remembered" if added.is_new else "Already remembered"
         guessed = "" if options.type else terminal.dim("  (type guessed; --type sets it)")
         terminal.line(f"{terminal.bold(verb)} {terminal.type_word(kind)} {clean(memory.key)}{guessed}")
-        if kind == "user" and options.scope == "project" and context.memory.places.learns_for_all_projects:
-            context.note(
-                f"kept for this project; `memdir move {memory.key} --scope user` makes it yours in all projects"
-            )
+        from memdir.remember.lineage import is_personal
+
+        is_own = kind == "user" or (kind == "feedback" and is_personal([memory.topic.body]))
+        if is_own and options.scope == "project" and context.memory.places.learns_for_all_projects:
+            told = f"`memdir move {memory.key} --scope user` makes it yours in all projects"
+            context.note(f"kept for this project; {told}")
         if len(memory.topic.body) > MAX_MEMORY_CHARACTERS:
-            context.note(
-                f"a conversation is shown {MAX_MEMORY_CHARACTERS:,} characters of it: split it to have all shown"
-            )
+            context.note(f"a conversation is shown {MAX_MEMORY_CHARACTERS:,} characters of it: split it to show all")
         terminal.verbatim(terminal.dim(clean(memory.path)))
         return 0
 

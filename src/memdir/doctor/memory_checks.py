@@ -16,6 +16,7 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
 from memdir.doctor import Finding
 from memdir.errors import MemdirError
 from memdir.recall.verify import Verifier
+from memdir.remember.lineage import is_personal
 from memdir.store.guard import GUARD_FIELD, NOT_SET, guard_of, proposals, set_by_person, what_sets, why_not
 from memdir.store.index import MAX_ENTRY_CHARACTERS, Index, entry_for, load_index
 from memdir.store.memory_file import Memory
@@ -103,8 +104,9 @@ def check_claims(memory: Memory, verifier: Verifier, until: float) -> Iterator[F
 
 def _relative_dates(memory: Memory, text: str) -> Iterator[Finding]:
     text = text[:MAX_DATED]
-    spans = read_relative(text, _ANY_DAY, text)
-    words = sorted({text[span.start : span.end].lower() for span in spans if span.is_relative})
+    words = sorted(
+        {text[one.start : one.end].lower() for one in read_relative(text, _ANY_DAY, text) if one.is_relative}
+    )
     if words:
         message = f"it says {', '.join(words[:3])}, which means another day later"
         yield Finding("date", "note", message, memory.key, "Write the date")
@@ -149,10 +151,12 @@ def check_scopes(
     told = {_without_targets(memory) for memory in others}
     other, whose = ("user", "yours for all projects") if scope == "project" else ("project", "this project's")
     for memory in memories:
+        kind = memory.topic.kind
+        is_own = kind is MemoryType.USER or (kind is MemoryType.FEEDBACK and is_personal([memory.topic.body]))
         if _without_targets(memory) in told:
             remedy = f"`memdir move {memory.key} --scope {other}` leaves one of them"
             yield Finding("twice", "warning", f"it is among {whose} as well, word for word", memory.key, remedy)
-        elif suggests and memory.topic.kind is MemoryType.USER and not marked_trust(memory.topic).is_low:
+        elif suggests and is_own and not marked_trust(memory.topic).is_low:
             message = "it is about you, and only this project knows it"
             yield Finding("scope", "note", message, memory.key, f"`memdir move {memory.key} --scope user` tells all")
 

@@ -215,11 +215,6 @@ def _without_debris(text: str) -> str:
     return kept if "<!--" in kept else re.sub(r"\s*\n-->\s*\Z", "\n", kept)
 
 
-def _without_thoughts(text: str) -> str:
-    """What a model thought aloud before it began is no part of the file."""
-    return _THOUGHTS.sub("", text)
-
-
 def _begins_file(lines: list[str]) -> bool:
     first = next((at for at, line in enumerate(lines) if line.strip()), None)
     return first is not None and (_header_at(lines, first) or _known(lines[first]) in _MAIN)
@@ -368,7 +363,7 @@ def _outside_fences(text: str) -> list[str]:
 _REPAIRS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_with_line_breaks, "its escaped line breaks became real ones"),
     (_without_numbers, "the line numbers were taken off"),
-    (_without_thoughts, "what was thought before it was taken off"),
+    (lambda text: _THOUGHTS.sub("", text), "what was thought before it was taken off"),
     (without_fence, "the fence around it was taken off"),
     (_with_header, "its fields stand between two lines of --- at the top now"),
     (_without_tildes, "the fence around its text was taken off"),
