@@ -725,6 +725,15 @@ def test_from_a_conversation_of_which_nobody_knows_what_was_learned_nothing_is(b
     assert SessionState.load("session-1", bench.session.layout).is_lost
 
 
+async def test_a_conversation_that_is_not_learned_from_says_why(bench: Bench) -> None:
+    """L2, X10: what was purged of it nobody knows; "nothing new" would be untrue."""
+    bench.session.is_lost = True
+    talk = bench.talk(ScriptedModel(writes_rule(bench)))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert bench.events.events[-1].fields["skipped"] == "damaged_state"
+
+
 async def test_team_mode_has_both_directories_and_both_indexes(bench: Bench) -> None:
     """X7, E2: the combined form."""
     team = MemoryStore(bench.store.place.team(), scope="team")

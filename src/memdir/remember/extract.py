@@ -253,7 +253,7 @@ class Extraction:
         new = [message for message in messages_after(dated, self.session.extract_cursor) if not message.is_off]
         roots = [store.root for store in self.plan.stores]
         if not new:
-            return self._skip("nothing_new")
+            return self._skip("damaged_state" if self.session.is_lost else "nothing_new")
         own = self._written_in(new)
         saved = self._without_deleted(saved_below(new, roots, self.plan.cwd) if own is None else own)
         if saved and not has_more_than(new, b"\n".join(map(_bytes_of, saved)).decode("utf-8", "replace")):
