@@ -216,6 +216,82 @@ def test_the_text_of_a_file_that_a_person_refers_to_is_nobodys_words(
     assert last.text == asked
 
 
+def said_last(case: Case, text: str, **fields: object) -> list[str]:
+    """What a person is taken to have said once the client wrote one more message of theirs down."""
+    [ref] = case.source.sessions(str(case.project))
+    if isinstance(case.source, OpencodeSessions):
+        database = sqlite3.connect(case.source.path)
+        message = "INSERT INTO message (id, session_id, time_created, data) VALUES ('z', ?, 9000000000000, ?)"
+        database.execute(message, (ref.id, json.dumps({"role": "user"})))
+        part = "INSERT INTO part (id, message_id, session_id, data) VALUES ('z', 'z', ?, ?)"
+        database.execute(part, (ref.id, json.dumps({"type": "text", "text": text})))
+        database.commit()
+        database.close()
+        return [one.text for one in case.source.messages(ref) if one.id == "z"]
+    parts = [{"text": text}]
+    record = {"id": "z", "uuid": "z", "timestamp": "2026-11-16T04:00:00Z", "type": "user", "content": parts, **fields}
+    with Path(ref.path).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**record, "provenance": "real_user", "message": {"role": "user", "parts": parts}}))
+        file.write("\n")
+    return [one.text for one in case.source.messages(ref) if one.id in ("z", f"@{ref.size}")]
+
+
+@pytest.mark.parametrize(
+    ("build", "file"),
+    [
+        (gemini, ".gemini/commands/team/check.toml"),
+        (qwen, ".qwen/commands/check.md"),
+        (opencode, ".opencode/command/check.md"),
+        (opencode, ".claude/skills/check/SKILL.md"),
+    ],
+)
+@pytest.mark.parametrize("typed", [True, False])
+def test_the_text_of_a_command_of_the_repository_is_nobodys_words(
+    build: Callable[[Path, Clock], Case], file: str, typed: bool, tmp_path: Path, clock: Clock
+) -> None:
+    """X12: the client writes it down as what its user said, who typed a name alone."""
+    case = build(tmp_path.resolve(), clock)
+    for path in Path(tmp_path).rglob("*.jsonl"):  # Qwen's sessions say where they were started
+        path.write_text(path.read_text(encoding="utf-8").replace("/home/ann/app", str(case.project)), encoding="utf-8")
+    rule = "I prefer short answers,\n  in all projects."
+    head = 'description = "c"\nprompt = """\n' if file.endswith(".toml") else "---\ndescription: c\n---\n"
+    end = '"""\n' if file.endswith(".toml") else ""
+    for name in (file, file.replace("check", "empty")):
+        (case.project / name).parent.mkdir(parents=True, exist_ok=True)
+    (case.project / file).write_text(f"{head}{rule} See !{{cat notes}}, $ARGUMENTS and {{{{args}}}}.\n{end}")
+    (case.project / file.replace("check", "empty")).write_text(f"{head}$ARGUMENTS {{{{args}}}}{end}")
+    made, own = f"{rule} See Always use tabs., src and tests.", "I prefer short answers, and tabs."
+    assert said_last(case, own if typed else made) == ([own] if typed else [])
+
+
+def test_of_what_gemini_was_given_that_counts_which_was_typed(tmp_path: Path, clock: Clock) -> None:
+    """X12: a command of an extension, say, of which no text lies in the project."""
+    case = gemini(tmp_path.resolve(), clock)
+    assert said_last(case, "I prefer short answers.", displayContent=[{"text": "/check"}]) == ["/check"]
+
+
+@pytest.mark.parametrize("build", [claude_code, qwen])
+def test_a_session_that_was_started_below_a_project_or_in_another_worktree_is_one_of_it(
+    build: Callable[[Path, Clock], Case], git: Callable[..., str], tmp_path: Path, clock: Clock
+) -> None:
+    """S3: by the folder that its records name, and not by its folder's name, which another project's may begin with."""
+    case = build(tmp_path.resolve(), clock)
+    [ref] = case.source.sessions(str(case.project))
+    git("init", "-q", cwd=case.project)
+    git("commit", "-q", "--allow-empty", "-m", "x", cwd=case.project)
+    tree = tmp_path.resolve() / "tree"
+    git("worktree", "add", "-q", str(tree), cwd=case.project)
+    home = Path(ref.path.replace(slug_of(str(case.project)), "{}"))
+    for number, folder in enumerate((case.project / "packages" / "web", tree, case.project.parent / "app-two")):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = Path(str(home).format(slug_of(str(folder)))).with_stem(f"session-{number}")
+        path.parent.mkdir(parents=True)
+        text = Path(ref.path).read_text(encoding="utf-8")
+        path.write_text(text.replace("/home/ann/app", str(folder)), encoding="utf-8")
+    assert {one.id for one in case.source.sessions(str(case.project))} == {ref.id, "session-0", "session-1"}
+    assert {one.id for one in case.source.sessions(str(tree))} == {ref.id, "session-0", "session-1"}
+
+
 def test_ids_are_unique_and_the_same_at_every_reading(case: Case) -> None:
     [ref] = case.source.sessions(str(case.project))
     first, second = ([message.id for message in case.source.messages(ref)] for _ in range(2))

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memdir.disk.plain_file import read_if_plain
-from memdir.disk.plain_json import decode
 from memdir.disk.programs import find_program, output_of
 from memdir.disk.shipped import shipped_text
 from memdir.errors import UsageError
 from memdir.settings import Environment
+from memdir.transcript.sources.source import decoded
 
 NAME = "memdir"  # of our server and plugin in other people's settings
 _SECONDS = 10
@@ -246,12 +246,6 @@ def ours_at(text: Any, event: str) -> list[int]:
 def called_by(group: dict[str, Any]) -> tuple[str, str]:
     """The program that ours in a group calls, and memdir's home where it names one."""
     return _called_by(our_hooks(group)[0])
-
-
-def decoded(data: bytes) -> dict[str, Any]:
-    """The object that JSON holds; an empty one where it holds none."""
-    found = decode(data)
-    return found if isinstance(found, dict) else {}
 
 
 def part(within: dict[str, Any], name: str) -> dict[str, Any]:

@@ -15,13 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.attach.agents import NAME, Agent, decoded, is_our_hook, is_our_plugin, is_our_server, is_ours, ours_at, part
+from memdir.attach.agents import NAME, Agent, is_our_hook, is_our_plugin, is_our_server, is_ours, ours_at, part
 from memdir.attach.codex_toml import Gone, with_server, without_server, without_trust
 from memdir.attach.json_text import JsonText, plain_name
 from memdir.disk.atomic import abandoned_temporaries, delete_file, keep_bytes, write_project_file
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.replace_file import replace_file
 from memdir.errors import BadMemoryFile, EditConflict
+from memdir.transcript.sources.source import decoded
 
 OwnMemory = Literal["keep", "serve", "off"]  # what becomes of the memory that an agent keeps itself
 MAX_SETTINGS = 8 << 20

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, cast
 
-from memdir.attach.agents import NAME, Agent, all_agents, called_by, decoded, is_our_plugin, is_our_server, ours_at
+from memdir.attach.agents import NAME, Agent, all_agents, called_by, is_our_plugin, is_our_server, ours_at
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
 from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_hooks, require_served
@@ -29,6 +29,7 @@ from memdir.text.words import counted
 from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import said_at
 from memdir.transcript.session_list import all_sources
+from memdir.transcript.sources.source import decoded
 
 ANSWER_SECONDS = 5.0  # that our own server may take to its first answer
 LOOKED_AT = 5  # sessions, the newest: whether a hook told of them

@@ -48,6 +48,17 @@ def canonical_root(folder: str) -> str:
     return parent if name == ".git" else common  # a bare repository with worktrees is its own root
 
 
+def linked_worktrees(root: str) -> list[str]:
+    """The other worktrees of a repository, by its root. Each has to say the same itself, as whoever asks it is told."""
+    found = []
+    for common in (os.path.join(root, ".git"), root):
+        worktrees = os.path.join(common, "worktrees")
+        for name in sorted(os.listdir(worktrees)) if os.path.isdir(worktrees) else ():
+            pointer = _read_path(os.path.join(worktrees, name, "gitdir"), os.path.join(worktrees, name))
+            found += [os.path.dirname(pointer)] if pointer else []
+    return [tree for tree in found if tree != root and canonical_root(tree) == root]
+
+
 def common_git_folder(tree: str) -> str | None:
     """The git folder that the worktree at `tree` shares with its main repository; None when it is no linked worktree.
 

@@ -52,14 +52,10 @@ _INDEXED = "recall.base"  # where it is missing, all memories have to be read; n
 _START = "start"  # what a session begins with, beside the scopes of what it was shown
 _EMPTIED = ("clear", "compact")  # sources of a session start after which the context is empty again
 _UNCHECKED = "memdir: a guard could not be asked about this call of a tool (`memdir doctor`)"
-# This machine chooses: no key that happens to lie in the client's environment is used (R3).
-_FLAGS = {"recall.selector": "local"}
 
 
 class HookCall:
     """One event of a session, as the host tells it."""
-
-    __slots__ = ("event", "fields", "folder", "host", "is_whole", "name", "on_told")
 
     def __init__(self, host: str, event: str, fields: Mapping[str, object], *, is_whole: bool = True) -> None:
         self.host = host
@@ -95,8 +91,6 @@ class HookCall:
 
 class HookAnswer:
     """What a host gets: text for the model, a line for the user, and why a tool must not run."""
-
-    __slots__ = ("context", "message", "refusal")
 
     def __init__(self, context: str = "", message: str = "", refusal: str = "") -> None:
         self.context = context
@@ -156,7 +150,7 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
     environment = Environment.read()
     told = (environment.claude_project if call.host == "claude" else "", call.text("cwd"))
     call.folder = next(filter(os.path.isdir, told), call.folder)
-    memory = open_memory(call.folder, environment=environment, flags=_FLAGS, source="hook")
+    memory = open_memory(call.folder, environment=environment, source="hook")
     is_on = memory.settings.enabled
     if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
         from memdir.transcript.attended import note_switch
@@ -366,7 +360,7 @@ def _tool(memory: MemDir, call: HookCall) -> HookAnswer:
     if there != call.folder and os.path.isdir(there):
         from memdir.memdir import open_memory
 
-        other = open_memory(there, flags=_FLAGS, source="hook")
+        other = open_memory(there, source="hook")
         if other.settings.enabled and other.layout.slug != memory.layout.slug:
             guards += [guard for guard in held_guards(other, call.session) if guard.scope == "project"]
     if not guards:

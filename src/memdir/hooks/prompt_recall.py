@@ -118,7 +118,7 @@ def _asked(call: HookCall) -> str:
 
 
 def _without_context(text: str) -> str:
-    """A prompt without what Gemini put before it: the answer of our own hook at the session's start."""
+    """A prompt without what Gemini put before it: what other people's hooks say at a session's start."""
     before, tag, rest = text.partition("<hook_context>")
     return before + _without_context(rest.partition("</hook_context>")[2]) if tag else text
 

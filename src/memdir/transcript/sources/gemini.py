@@ -23,7 +23,9 @@ from memdir.transcript.sources.source import (
     is_of_project,
     placed_id,
     roots_of,
-    slug_folders,
+    said_by_hand,
+    slug_transcripts,
+    started_in,
     transcripts_in,
 )
 
@@ -55,6 +57,10 @@ class GeminiSessions(FileSource):
         return [folder for folder in found if is_of_project(_root_of(folder), roots)]
 
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
+        folder = os.path.dirname(os.path.dirname(ref.path))
+        return said_by_hand(self._placed(ref, start, end), self.agent, _root_of(folder))
+
+    def _placed(self, ref: SessionRef, start: int, end: int | None) -> Iterator[tuple[int, Message]]:
         """A record of the model is written again when its tools were called: that one tells the calls only."""
         told: set[str] = set()
         reading = Reading(start)
@@ -71,13 +77,16 @@ class GeminiSessions(FileSource):
 
 @dataclass(frozen=True)
 class QwenSessions(FileSource):
-    """The chats below Qwen Code's home, `~/.qwen`: those started in this folder or at the root of its repository."""
+    """The chats below Qwen Code's home, `~/.qwen`: those started in a project's folder, or below the root of its
+    repository."""
 
     agent = "qwen"
 
     def paths(self, project: str) -> Iterable[str]:
-        folders = (os.path.join(folder, "chats") for folder in slug_folders(self.home, project))
-        return (path for folder in folders for path in transcripts_in(folder))
+        return slug_transcripts(self.home, project, "chats")
+
+    def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
+        return said_by_hand(super().placed(ref, start, end), self.agent, started_in(ref.path))
 
     def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
         raw = record.fields.get("message")
@@ -96,8 +105,9 @@ def _message(record: Record, blocks: list[Block], message_id: str) -> Message | 
 
 
 def _told(record: Record) -> list[Block]:
-    """What a record of Gemini CLI tells: words or parts, then the tools that were called."""
-    content, calls = record.fields.get("content"), record.fields.get("toolCalls")
+    """What a record of Gemini CLI tells: words or parts, where it says so as they were typed, then the tools that were
+    called."""
+    content, calls = record.fields.get("displayContent") or record.fields.get("content"), record.fields.get("toolCalls")
     parts = [{"text": content}] if isinstance(content, str) else content
     found = list(_blocks(parts, record.type))
     return found + [_use(call) for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict)]

@@ -24,6 +24,7 @@ from memdir.transcript.sources.source import (
     newest_first,
     require_readable,
     roots_of,
+    said_by_hand,
     unreadable,
 )
 
@@ -38,6 +39,7 @@ _STEPS = 10_000  # of SQLite's machine between two looks at the clock
 _LATEST_MS = 253_402_300_800_000  # the year 10000
 _SESSIONS = "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL"
 _ONE = "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL AND id = ?"
+_FOLDER = "SELECT directory FROM session WHERE id = ?"
 _SIZE = "SELECT coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?"
 _MESSAGES = (
     "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id"
@@ -67,12 +69,8 @@ class OpencodeSessions:
         with _opened(ref.path) as connection:
             if connection is None:
                 return
-            for message_id, created, data in connection.execute(_MESSAGES, (ref.id, start)):
-                place = created if isinstance(created, int) else 0
-                if end is not None and place >= end:
-                    return
-                parts = [decoded(part) for (part,) in connection.execute(_PARTS, (message_id, MAX_PART_BYTES))]
-                yield from ((place, one) for one in _messages(str(message_id), place, decoded(data), parts))
+            folder = str(*(connection.execute(_FOLDER, (ref.id,)).fetchone() or ()))
+            yield from said_by_hand(_placed(connection, ref, start, end), AGENT, folder)
 
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
         found: list[Message] = []
@@ -81,7 +79,7 @@ class OpencodeSessions:
         known = [at for at, message in enumerate(found) if since and message.id == since]
         yield from found[known[0] + 1 :] if known else found
 
-    def _refs(self, query: str, values: tuple[str, ...], roots: tuple[str, str] | None = None) -> Iterator[SessionRef]:
+    def _refs(self, query: str, values: tuple[str, ...], roots: tuple[str, ...] | None = None) -> Iterator[SessionRef]:
         with _opened(self.path) as connection:
             if connection is None:
                 return
@@ -114,6 +112,17 @@ def _opened(path: str) -> Iterator[sqlite3.Connection | None]:
         raise unreadable(path, str(error)) from error
     except sqlite3.Error:
         return
+
+
+def _placed(
+    connection: sqlite3.Connection, ref: SessionRef, start: int, end: int | None
+) -> Iterator[tuple[int, Message]]:
+    for message_id, created, data in connection.execute(_MESSAGES, (ref.id, start)):
+        place = created if isinstance(created, int) else 0
+        if end is not None and place >= end:
+            return
+        parts = [decoded(part) for (part,) in connection.execute(_PARTS, (message_id, MAX_PART_BYTES))]
+        yield from ((place, one) for one in _messages(str(message_id), place, decoded(data), parts))
 
 
 def _messages(message_id: str, place: int, head: Mapping[str, Any], parts: list[dict[str, Any]]) -> Iterator[Message]:

@@ -4,21 +4,33 @@ Claude Code, whose records have the same form (J1)."""
 from __future__ import annotations
 
 import os
+import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar, Protocol
 
-from memdir.disk.git_root import canonical_root
-from memdir.disk.plain_file import open_descriptor, open_plain
+from memdir.disk.git_root import canonical_root, linked_worktrees, work_tree_root
+from memdir.disk.plain_file import open_descriptor, open_plain, read_if_plain
 from memdir.disk.plain_json import decode
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id, nfc, slug_of
-from memdir.text.speakers import is_host
+from memdir.text.speakers import is_host, without_host
 from memdir.transcript.message import Message, Text
 from memdir.transcript.reader import Reading, read_records, records_naming
 from memdir.transcript.record import Record
+
+_COMMANDS = ("command", "commands", "skill", "skills")  # folders of texts that are called by a name
+_PUT_IN = re.compile(
+    r"\$ARGUMENTS|\$\d+|\{\{args\}\}|[!@]\{[^{}]*\}|!`[^`]*`"
+)  # where something else comes in such a text
+_HEAD = re.compile(r"\A---\n.*?^---$", re.DOTALL | re.MULTILINE)
+FIRST_RECORDS = 20  # of a session, one of which says where it was started
+MAX_COMMANDS, MAX_COMMAND_BYTES = 1000, 64 << 10
+TELLING = 15  # characters of such a text by which it is known, whatever comes in
 
 
 @dataclass(frozen=True)
@@ -161,12 +173,56 @@ def head_of(path: str, max_bytes: int) -> dict[str, Any]:
     return {}
 
 
-def roots_of(project: str) -> tuple[str, str]:
-    """The folders that are a project: its own, and the root of its repository."""
-    return os.path.realpath(project), os.path.realpath(canonical_root(project))
+def said_by_hand(placed: Iterable[tuple[int, Message]], agent: str, started: str) -> Iterator[tuple[int, Message]]:
+    """Without what a client wrote down as the user's where they typed a name alone: the text of a command or skill of
+    the folder that the session was started in, or above it in the repository."""
+    texts: list[list[str]] | None = None
+    for place, message in placed:
+        if message.role == "user" and not message.tool_results:
+            texts = _command_texts(agent, started) if texts is None else texts
+            words = " ".join(message.text.split())
+            if any(_is_made_of(words, parts) for parts in texts):
+                continue
+        yield place, message
 
 
-def is_of_project(folder: str, roots: tuple[str, str]) -> bool:
+def _command_texts(agent: str, started: str) -> list[list[str]]:
+    """The texts of commands, each in the parts between what comes in."""
+    if not os.path.isabs(started):
+        return []
+    current, found = os.path.realpath(started), list[str]()
+    root = work_tree_root(started) or current
+    while current == root or is_inside(current, root):
+        found += [os.path.join(current, at, name) for at in (f".{agent}", ".claude", ".agents") for name in _COMMANDS]
+        current = os.path.dirname(current)
+    files = (os.path.join(at, name) for folder in found for at, _, names in os.walk(folder) for name in names)
+    texts = []
+    for path in islice((path for path in files if path.endswith((".md", ".toml"))), MAX_COMMANDS):
+        text = (read_if_plain(path, MAX_COMMAND_BYTES) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+        if path.endswith(".toml"):
+            with suppress(ValueError):
+                text = str(tomllib.loads(text).get("prompt", ""))
+        parts = [" ".join(part.split()) for part in _PUT_IN.split(without_host(_HEAD.sub("", text, count=1)))]
+        texts.append([part for part in parts if part])
+    return texts
+
+
+def _is_made_of(words: str, parts: list[str]) -> bool:
+    at = 0
+    for part in parts:
+        at = words.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return bool(parts) and (words == parts[0] or sum(map(len, parts)) >= TELLING)
+
+
+def roots_of(project: str) -> tuple[str, ...]:
+    """The folders that are a project: its own, the root of its repository, and the other worktrees of that."""
+    root = os.path.realpath(canonical_root(project))
+    return tuple(dict.fromkeys((os.path.realpath(project), root, *linked_worktrees(root))))
+
+
+def is_of_project(folder: str, roots: tuple[str, ...]) -> bool:
     """Whether a session that was started in a folder belongs to the project."""
     return os.path.realpath(folder) in roots or any(is_inside(folder, root) for root in roots)
 
@@ -189,12 +245,12 @@ class OwnSessions(FileSource):
 @dataclass(frozen=True)
 class ClaudeCodeSessions(FileSource):
     """The transcripts below Claude Code's home, `~/.claude`: `projects/<slug>/<session>.jsonl`, one record a content
-    block. Those started in this folder or at the root of its repository."""
+    block. Those started in a project's folder, or below the root of its repository."""
 
     agent = "claude-code"
 
     def paths(self, project: str) -> Iterable[str]:
-        return (path for folder in slug_folders(self.home, project) for path in transcripts_in(folder))
+        return slug_transcripts(self.home, project)
 
     def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
         message = record.message
@@ -205,9 +261,24 @@ class ClaudeCodeSessions(FileSource):
         return replace(message, content=(*message.content, Text(told))) if isinstance(told, str) else message
 
 
-def slug_folders(home: str, project: str) -> list[str]:
-    """A project's folders in a home that is laid out like Claude Code's."""
-    return [os.path.join(home, "projects", slug_of(nfc(root))) for root in dict.fromkeys(roots_of(project))]
+def slug_transcripts(home: str, project: str, folder: str = "") -> Iterator[str]:
+    """A project's transcripts in a home that is laid out like Claude Code's. A folder there may be one below the
+    project, or another project's: its sessions say where they were started."""
+    places, roots = os.path.join(home, "projects"), roots_of(project)
+    slugs = tuple(slug_of(nfc(root)) for root in roots)
+    names: list[str] = []
+    with suppress(OSError, ValueError):
+        names += os.listdir(places)
+    for name in (name for name in names if name in slugs or name.startswith(tuple(f"{slug}-" for slug in slugs))):
+        for path in transcripts_in(os.path.join(places, name, folder)):
+            if name in slugs or ((started := started_in(path)) and is_of_project(started, roots)):
+                yield path
+
+
+def started_in(path: str) -> str:
+    """The folder that a session was started in, by its first records; "" where they do not say."""
+    told = (record.fields.get("cwd") for record in islice(read_records(path), FIRST_RECORDS))
+    return next((folder for folder in told if isinstance(folder, str)), "")
 
 
 def _is_host(record: Record, message: Message) -> bool:
