@@ -117,6 +117,7 @@ class Environment:
         self.qwen_runtime = path("QWEN_RUNTIME_DIR", self.qwen_home)
         # Where those keep memories of their own that keep them as we do, and which of them do not.
         self.memory_homes = {"claude": self.claude_home, "qwen": path("QWEN_CODE_MEMORY_BASE_DIR", self.qwen_runtime)}
+        self.has_local_qwen_memory = variables.get("QWEN_CODE_MEMORY_LOCAL") == "1"
         self.without_memory = ("claude",) if _is_on(variables, "CLAUDE_CODE_DISABLE_AUTO_MEMORY") else ()
         data, config = path("XDG_DATA_HOME", "~", ".local", "share"), path("XDG_CONFIG_HOME", "~", ".config")
         self.opencode_database = path("OPENCODE_DB", data, "opencode", "opencode.db")
@@ -347,7 +348,7 @@ def root_in_place(environment: Environment, settings: Settings, layout: Layout) 
 
 def kept_with(environment: Environment, agent: str, layout: Layout) -> str:
     """Where an agent keeps its memories of a project; "" where it keeps none, or they are another project's (S3)."""
-    root = _kept_at(environment.memory_homes.get(agent, ""), layout)
+    root = _kept_at(environment.memory_homes.get(agent, ""), layout.project)
     known = root_of_store(root) if root else None
     return "" if known is not None and not is_same_folder(known, layout.project) else root
 
@@ -375,7 +376,9 @@ def own_memory(environment: Environment, layout: Layout, agent: str) -> str:
     pointed = _said(text, b"autoMemoryDirectory")
     if pointed.startswith(b'"'):
         return os.path.expanduser(pointed[1:].partition(b'"')[0].decode("utf-8", "replace"))
-    return _kept_at(home, layout)
+    if agent == "qwen" and environment.has_local_qwen_memory:
+        return os.path.join(here, "memory")
+    return _kept_at(home, layout.work_tree if agent == "qwen" else layout.project)  # Qwen looks at no other worktree
 
 
 def _words_in(path: str) -> bytes:
@@ -386,9 +389,9 @@ def _words_in(path: str) -> bytes:
         return b""
 
 
-def _kept_at(home: str, layout: Layout) -> str:
+def _kept_at(home: str, folder: str) -> str:
     """Where an agent keeps its memories of a project; "" where a name is so long that each shortens it as it likes."""
-    slug = slug_of(nfc(layout.project))
+    slug = slug_of(nfc(folder))
     return os.path.join(home, "projects", slug, "memory") if home and len(slug) <= MAX_SLUG else ""
 
 

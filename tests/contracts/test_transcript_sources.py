@@ -264,6 +264,14 @@ def test_the_text_of_a_command_of_the_repository_is_nobodys_words(
     assert said_last(case, own if typed else made) == ([own] if typed else [])
 
 
+def test_a_chat_of_which_nobody_knows_where_it_was_started_is_read(tmp_path: Path, clock: Clock) -> None:
+    case = gemini(tmp_path.resolve(), clock)
+    [ref] = case.source.sessions(str(case.project))
+    messages = list(case.source.messages(ref))
+    (tmp_path / "gemini" / "tmp" / "app" / ".project_root").unlink()
+    assert list(case.source.messages(ref)) == messages
+
+
 def test_of_what_gemini_was_given_that_counts_which_was_typed(tmp_path: Path, clock: Clock) -> None:
     """X12: a command of an extension, say, of which no text lies in the project."""
     case = gemini(tmp_path.resolve(), clock)

@@ -69,6 +69,23 @@ def test_what_an_agent_wrote_itself_is_known_to_the_others_and_to_itself_once(
     assert not list(Path(layout.home).glob("projects/*/memory/*.md"))
 
 
+@pytest.mark.parametrize("where", ["another worktree", "a folder of the project"])
+def test_what_qwen_looks_for_elsewhere_comes_from_us(
+    make_agent: MakeAgent, own: Keeper, git: Callable[..., str], tmp_path: Path, where: str
+) -> None:
+    """Q2: it knows no linked worktree, and may be told to keep its memories in the project."""
+    own("qwen")
+    agent = make_agent("qwen")
+    memdir(agent, "attach", "qwen", "--own-memory", "serve", "--yes")
+    if where == "another worktree":
+        git("commit", "-q", "--allow-empty", "-m", "x", cwd=agent.project)
+        git("worktree", "add", "-q", str(tmp_path / "tree"), cwd=agent.project)
+        agent.project = (tmp_path / "tree").resolve()
+    else:
+        agent.environment["QWEN_CODE_MEMORY_LOCAL"] = "1"
+    assert context(agent.start()).count(OWN) == 1 and "zebra" in context(agent.prompt(QUESTION))
+
+
 def test_what_is_learned_lies_in_the_directory_that_is_served(make_agent: MakeAgent, own: Keeper) -> None:
     folder = own("claude")
     agent = make_agent("codex")

@@ -234,6 +234,24 @@ def test_a_turn_whose_end_no_hook_told_is_learned_when_the_next_session_starts(
     wait_for(is_idle)
 
 
+@pytest.mark.parametrize("agent", ["opencode"], indirect=True)
+def test_a_prompt_that_a_worker_looks_for_before_it_is_written_down_is_looked_for_again(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X10: a hook is told of it first, its client is killed then, and another agent's worker came in between."""
+    turn(agent, layout, OTHER)
+    work(agent)
+    agent.prompt(RULE)
+    work(agent)
+    agent.say(RULE)
+    work(agent)
+    assert "mock" in said_in(layout) and not WorkQueue(layout).waiting()
+    agent.prompt("/models")  # a command of its own, of which it writes nothing down
+    work(agent)
+    work(agent)
+    assert not WorkQueue(layout).waiting()
+
+
 def test_a_turn_that_was_broken_off_is_learned_however_many_sessions_came_since(
     agent: Agent, layout: Layout, memories: Memories
 ) -> None:
@@ -584,6 +602,47 @@ async def test_what_is_said_while_memory_is_off_is_never_learned_nor_dreamt_and_
     os.environ["XDG_DATA_HOME"] = agent.environment["XDG_DATA_HOME"]
     await dream_of(UNHEARD, layout, project)
     assert "Kafka" not in said_in(layout)
+
+
+@pytest.mark.parametrize("first", ["nothing", "an empty prompt"])
+@pytest.mark.parametrize("agent", ["qwen"], indirect=True)
+def test_what_was_said_while_memory_was_off_is_not_learned_from_a_session_that_is_seen_since(
+    agent: Agent, layout: Layout, first: str
+) -> None:
+    """S5: memory was switched on while the agent worked, which tells of a prompt again after each tool."""
+    Path(layout.home).mkdir()
+    switch(agent, layout, "setting", is_on=False)
+    agent.start()
+    agent.prompt(UNHEARD)
+    agent.say(UNHEARD, "I will use Kafka.", at=time.time() - 2)
+    switch(agent, layout, "setting", is_on=True)
+    if first == "an empty prompt":
+        agent.prompt("")
+    agent.stop()
+    wait_for(lambda: not WorkQueue(layout).waiting())
+    turn(agent, layout, RULE)
+    agent.stop()
+    wait_for(lambda: "mock" in said_in(layout))
+    assert "Kafka" not in said_in(layout)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("agent", ["qwen"], indirect=True)
+def test_a_prompt_without_words_moves_no_switch(agent: Agent, layout: Layout, is_on: bool) -> None:
+    """S5: what was said just before memory was switched off is learned, and what was said before it was switched on is
+    not, though the turn goes on."""
+    turn(agent, layout, RULE)
+    work(agent)
+    switch(agent, layout, "setting", is_on=not is_on)
+    agent.prompt(UNHEARD)
+    agent.say(UNHEARD, "I will use Kafka.")
+    switch(agent, layout, "setting", is_on=is_on)
+    agent.prompt("")
+    agent.stop()
+    switch(agent, layout, "setting", is_on=True)
+    turn(agent, layout, OTHER)
+    work(agent)
+    assert ("Kafka" in said_in(layout)) is not is_on
 
 
 async def test_what_was_said_before_memdir_came_is_not_dreamt_of_either(

@@ -72,6 +72,12 @@ class HookCall:
         return value if isinstance(value, str) else ""
 
     @property
+    def is_said(self) -> bool:
+        """Whether a person said something: Qwen tells of a prompt without words after each tool, and a client's own
+        command is written down as no message."""
+        return self.event == "prompt" and self.text("prompt").strip()[:1] not in ("", "/")
+
+    @property
     def session(self) -> str:
         """The session's id: the name of its transcript where it has one of its own, so that whoever lists transcripts
         finds the same."""
@@ -155,7 +161,7 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
     if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
         from memdir.transcript.attended import note_switch
 
-        note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.event == "prompt")
+        note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.is_said)
     return memory, rendered(call, _STEPS[call.event](memory, call)) if is_on else ""
 
 
@@ -175,7 +181,7 @@ def _after(memory: MemDir, call: HookCall) -> None:
     if call.event == "prompt" and call.host == "opencode":  # nobody else could tell that its turn was broken off
         from memdir.hooks.work_queue import WorkQueue
 
-        WorkQueue(memory.layout).add(call.session)
+        WorkQueue(memory.layout).add(call.session, is_begun=True)
     if memory.places.syncs and call.event == "prompt":
         from memdir.disk.append import append_bytes
 
@@ -295,7 +301,8 @@ def _start(memory: MemDir, call: HookCall) -> HookAnswer:
 
 def _prompt(memory: MemDir, call: HookCall) -> HookAnswer:
     """The memories that help with what the user says, each once a session; nothing when none clearly does (R1)."""
-    _attend(memory, call)
+    if call.text("prompt").strip():
+        _attend(memory, call)
     from memdir.hooks.prompt_recall import cut_to_fit, has_dropped_start, recalled
 
     shown = memory.shown.of(call.session)
@@ -385,12 +392,12 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     """Note that memdir attends to this session from now on: what was said in it before is not its business. Gives
     whether it did already."""
     from memdir.errors import DiskError
-    from memdir.transcript.attended import Attended, own_transcript
+    from memdir.transcript.attended import Attended, note_settings, own_transcript
 
     known, told = Attended.at(memory.layout.attended(call.session)), call.text("transcript_path")
     if known is not None and (known.transcript or not told):
         return True
-    # What ended is the first that is seen of it: then the turn that ended counts, and nothing before.
+    # What ended is the first that is seen of it: then the turn that ended counts, as far as memory was on in it.
     begun = known.begun if known else 0 if call.event in ("stop", "end") else time.time()
     path = own_transcript(memory.places.environment, call.host, told)
     if known is not None and not path:
@@ -401,7 +408,9 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         reason = "its transcript is none of the agent's own"
         memory.sink.emit(request_refused(what="learning from a session", reason=reason))
     attended = Attended(call.session, HOSTS[call.host], path, os.path.realpath(call.folder), begun=begun)
-    try:  # noqa: SIM105 - nothing else on the path of a prompt loads contextlib
+    try:
+        if not begun:
+            note_settings(memory.layout, call.session, memory.places.environment)
         attended.save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass

@@ -43,9 +43,13 @@ class WorkQueue:
         self.lock = os.path.join(layout.attached, "worker.lock")
         self.preparing = os.path.join(layout.attached, "preparing.lock")
 
-    def add(self, session: str) -> None:
-        """A turn of this session ended."""
-        keep_bytes(os.path.join(self._folder, session), b"")
+    def add(self, session: str, *, is_begun: bool = False) -> None:
+        """A turn of this session ended, or began of whose end nobody may tell."""
+        keep_bytes(os.path.join(self._folder, session), b"begun" if is_begun else b"")
+
+    def is_begun(self, session: str) -> bool:
+        """Whether the turn that waits began, and nobody told of its end."""
+        return bool(read_if_plain(os.path.join(self._folder, session), 10))
 
     def waiting(self) -> list[str]:
         """The sessions that wait, whoever had taken one up before and was killed: those last, so that one which ends

@@ -138,6 +138,7 @@ async def _opened(folder: str, name: str) -> AsyncIterator[tuple[MemDir, Attende
 async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: WorkQueue) -> bool:
     """Learn from one session; False when it has to wait. What cannot be read stays taken up, and so counts as tried: it
     may never be readable. A model that fails, a cap or a full disk says nothing about the session."""
+    is_begun = queue.is_begun(name)
     try:
         is_ours = queue.take(name)
     except DiskError:
@@ -149,7 +150,7 @@ async def _take_up(memory: MemDir, attended: Attended | None, name: str, queue: 
         return True
     try:
         session = memory.session(name, on_updated=queue.tell_of_doc)
-        is_done = attended is None or await _Learning(memory, session, attended).learn(queue)
+        is_done = attended is None or await _Learning(memory, session, attended, is_begun).learn(queue)
     except MemdirError as error:
         _refused(memory, error)
         if isinstance(error, DiskError) and not error.code:
@@ -171,9 +172,11 @@ class _Learning:
     memory: MemDir
     session: Session
     attended: Attended
+    is_begun: bool  # nobody told of more than that a turn began
 
     async def learn(self, queue: WorkQueue) -> bool:
-        """Learn what was said since the last time. False when it failed and comes again."""
+        """Learn what was said since the last time. False when it failed, or came before its prompt was written down,
+        and comes again."""
         if self.session.state.is_lost:  # what was purged of it, nobody knows
             path = self.memory.layout.session_state(self.attended.session)
             self.memory.sink.emit(request_refused(what="learning from a session", reason=f"{path} is damaged"))
@@ -196,11 +199,11 @@ class _Learning:
             if is_stuck:
                 break
         await self.session.update_docs(messages, folder=self.attended.folder)
-        asked = [place for place, message in placed if is_asked(message)]
-        self.attended.place = asked[-1] if asked else self.attended.place
+        asked, earlier = [place for place, message in placed if is_asked(message)], self.attended.place
+        self.attended.place = asked[-1] if asked else earlier
         self.attended.save(self.memory.layout, looked_ns=looked)  # what is said meanwhile may have no end to be told of
         await self._take_notes(source, ref)
-        return True
+        return not self.is_begun or self.attended.place > earlier
 
     def _transcript(self) -> str:
         """Where the transcript lies. That a link has come into the way since it was noted is looked at again."""

@@ -85,6 +85,16 @@ def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -
         append_bytes(path, f"{'on' if is_on else 'off'} {time.time():.3f} {'prompt' if is_prompt else '-'}\n".encode())
 
 
+def note_settings(layout: Layout, session: str, environment: Environment) -> None:
+    """Note of a session that is first seen at its end: memory may have been off until the settings last changed."""
+    from memdir.disk.append import append_bytes
+    from memdir.settings import settings_files
+
+    files = filter(os.path.exists, settings_files(environment, layout).values())
+    if changed := max(map(os.path.getmtime, files), default=0.0):
+        append_bytes(layout.switched(session), f"off 0 -\non {changed:.3f} -\n".encode())
+
+
 def _switches(layout: Layout, session: str) -> list[tuple[float, bool, bool]]:
     """When memory was switched, whether on, and whether a prompt told of it."""
     data = read_if_plain(layout.switched(session), MAX_SWITCHED_BYTES) or b""

@@ -188,11 +188,11 @@ def said_by_hand(placed: Iterable[tuple[int, Message]], agent: str, started: str
 
 def _command_texts(agent: str, started: str) -> list[list[str]]:
     """The texts of commands, each in the parts between what comes in."""
-    if not os.path.isabs(started):
+    if not os.path.isabs(started) or started == os.sep:  # nobody knows where
         return []
     current, found = os.path.realpath(started), list[str]()
     root = work_tree_root(started) or current
-    while current == root or is_inside(current, root):
+    while (current == root or is_inside(current, root)) and current != os.path.dirname(current):
         found += [os.path.join(current, at, name) for at in (f".{agent}", ".claude", ".agents") for name in _COMMANDS]
         current = os.path.dirname(current)
     files = (os.path.join(at, name) for folder in found for at, _, names in os.walk(folder) for name in names)
