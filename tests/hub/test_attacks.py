@@ -443,6 +443,37 @@ def test_a_large_number_of_slow_clients_keeps_nobody_waiting(hub: HubServer, vic
             wire.close()
 
 
+def test_who_loses_a_right_while_a_body_is_on_its_way_writes_nothing_with_it(victim: Client, join: Join) -> None:
+    """The last byte is kept back until the token was revoked, the member removed, or their role changed."""
+    bob, eve, kid, mal = (
+        join(name, role) for name, role in (("Bob", "writer"), ("Eve", "writer"), ("Kid", "writer"), ("Mal", "admin"))
+    )
+    member = json.dumps({"name": "Mal2", "role": "admin"})
+    token = json.dumps({"member": victim.member, "days": 3_650})
+    asked = [(one, f"PUT /v1/teams/{one.team}/entries/{one.member}.md", "text") for one in (bob, eve, kid)]
+    asked += [
+        (mal, f"POST /v1/teams/{mal.team}/{what}", body) for what, body in (("members", member), ("tokens", token))
+    ]
+    with ExitStack() as open_wires:
+        wires = []
+        for client, line, body in asked:
+            wires.append(open_wires.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=20)))
+            given = ("If-None-Match: *", f"Content-Length: {len(body)}", "Expect: 100-continue")
+            wires[-1].sendall(head(client, f"{line} HTTP/1.1", *given))
+            assert wires[-1].recv(100).startswith(b"HTTP/1.1 100"), "it was let in and is asked for its body"
+            wires[-1].sendall(body[:-1].encode())
+        (token_of_bob,) = (one["id"] for one in victim.ask("GET", "tokens").body["tokens"] if one["label"] == "Bob")
+        assert victim.ask("DELETE", f"tokens/{token_of_bob}").status == 200
+        assert victim.ask("DELETE", f"members/{eve.member}").status == 200
+        assert victim.ask("PATCH", f"members/{kid.member}", {"role": "reader"}).status == 200
+        assert victim.ask("DELETE", f"members/{mal.member}").status == 200
+        for wire, (_, _, body) in zip(wires, asked, strict=True):
+            wire.sendall(body[-1:].encode())
+        statuses = [int(wire.recv(65_536).split()[1]) for wire in wires]
+    assert statuses == [401, 401, 403, 401, 401]
+    assert "Mal2" not in [one["name"] for one in victim.ask("GET", "members").body["members"]]
+
+
 def test_a_client_that_is_slow_is_cut_off(tmp_path: Path) -> None:
     """With bounds of half a second instead of ten and twenty."""
     limits = "import memdir.hub.serve as guard; guard.HEAD_SECONDS = guard.BODY_SECONDS = 0.5"

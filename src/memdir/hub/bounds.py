@@ -100,6 +100,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
             if len(body) > max_bytes:
                 break
             if not message.get("more_body"):
+                await request.scope["still"]()
                 return bytes(body)
     raise HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
 

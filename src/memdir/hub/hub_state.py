@@ -136,7 +136,13 @@ class Hub:
             raise not_found()
         identity.require(scope)
         request.scope["in_flight"] = partial(self._in_flight.hold, identity.token)
+        request.scope["still"] = partial(self._still, identity, request)
         return identity
+
+    async def _still(self, identity: Bearer, request: Request) -> None:
+        """A body may take its time: a token that was revoked meanwhile, or may do less by now, writes nothing."""
+        if await self.identities.of(token_of(request.scope["headers"])) != identity:
+            raise HubRefusal(403, "not-allowed", "what this token may do was changed meanwhile", remedy="Try again")
 
     async def unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared, by their keys, and why."""
