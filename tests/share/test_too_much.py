@@ -149,6 +149,27 @@ def test_a_tree_of_a_hundred_million_names_is_no_team(repository: tuple[Path, Gi
     assert time.monotonic() - begun < 20
 
 
+@pytest.mark.parametrize("name", ["node_modules", "a.md"])
+@pytest.mark.parametrize("others", [0, 150])
+def test_what_a_commit_held_that_was_taken_back_hides_no_author_and_costs_no_time(
+    repository: tuple[Path, GitRemote], name: str, others: int
+) -> None:
+    where, remote = repository
+    remote.caps = TeamCaps()
+    text = write_object(str(where / "objects"), "blob", TEXT.encode())
+    bomb = tree(where, *(("100644", f"a{n}", text) for n in range(10)))
+    for _ in range(8):
+        bomb = tree(where, *(("40000", f"d{n}", bomb) for n in range(10)))
+    files = [("100644", one, text) for one in ("a.md", *(f"0{n:03}.md" for n in range(others)))]
+    for held in (files, [*(one for one in files if one[1] != name), ("40000", name, bomb)], files):
+        head = where / "refs/heads/main"
+        commit(where, tree(where, *held), head.read_text().strip() if head.exists() else "")
+    begun = time.monotonic()
+    delta = remote.pull(Manifest())
+    assert {one.author for one in delta.versions.values()} == {"eve"} and len(delta.versions) == len(files)
+    assert time.monotonic() - begun < 30
+
+
 def test_what_an_old_commit_holds_fills_no_memory(repository: tuple[Path, GitRemote]) -> None:
     """A history that does not go on from ours is looked through for our texts: giants in it are none."""
     where, remote = repository

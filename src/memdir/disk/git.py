@@ -96,10 +96,11 @@ class Git:
         accept: Sequence[int] = (0,),
         index: str = "",
         max_bytes: int | None = None,
+        seconds: float = TIMEOUT_SECONDS,
     ) -> bytes:
         """What git printed; HistoryError with git's own words when its exit status is not accepted. `index` is the file
-        in which it puts a tree together, where it is to; after `max_bytes` of output it is stopped."""
-        status, output, errors = self._call(arguments, stdin, index, max_bytes)
+        in which it puts a tree together, where it is to; after `max_bytes` of output, or `seconds`, it is stopped."""
+        status, output, errors = self._call(arguments, stdin, index, max_bytes, seconds)
         if status < 0:
             raise self.failure(f"git {arguments[0]} {KILLED} {-status}")
         if status not in accept:
@@ -251,7 +252,12 @@ class Git:
         flush_folder(folder)
 
     def _call(
-        self, arguments: Sequence[str], stdin: bytes, index: str = "", max_bytes: int | None = None
+        self,
+        arguments: Sequence[str],
+        stdin: bytes,
+        index: str = "",
+        max_bytes: int | None = None,
+        seconds: float = TIMEOUT_SECONDS,
     ) -> tuple[int, bytes, bytes]:
         if not self._is_looked_over:
             self.look_over()
@@ -260,10 +266,8 @@ class Git:
         variables = {"GIT_DIR": where, "GIT_OBJECT_DIRECTORY": self.objects, "GIT_LITERAL_PATHSPECS": "1"}
         variables |= {"GIT_INDEX_FILE": index} if index else {}
         if max_bytes is not None:
-            return run_git_bounded(arguments, variables, where, TIMEOUT_SECONDS, max_bytes)
-        return run_git(
-            arguments, variables, cwd=where, stdin=stdin, timeout_seconds=TIMEOUT_SECONDS, kept_open=self._kept_open
-        )
+            return run_git_bounded(arguments, variables, where, seconds, max_bytes)
+        return run_git(arguments, variables, cwd=where, stdin=stdin, timeout_seconds=seconds, kept_open=self._kept_open)
 
     def _put_alternates_away(self) -> None:
         """The one file beside the objects that git cannot be kept from reading."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from itertools import pairwise
 
 from memdir.disk.atomic import delete_file
@@ -25,6 +26,9 @@ BRANCH = "main"
 MARK = "memdir-team.json"  # a file that says that the repository is a team's
 MAX_TREE_BYTES = 8 << 20  # of the list of all files, fifty thousand of them: more is no team's memory
 _MAX_LOG_BYTES = 32 << 20
+_MOST_NAMED = 100  # keys for which git is asked by name: each is compared with each file of each commit
+_NAMED = (("literal", ""), ("exclude,literal", "/"))  # the file of a name, and no folder
+_LOG_SECONDS = 5.0
 _AT_ONCE = 200  # old texts that are read together
 _SAVED = re.compile(r"^Saved: (\d+(?:\.\d+)?) (.+\.md)\s*$", re.MULTILINE)  # in a message: when, in seconds, and what
 _BY = re.compile(r"^By: ([^<\n]*) < (.+\.md)\s*$", re.MULTILINE)  # and who wrote what another gives again
@@ -99,12 +103,9 @@ class GitRemote(Remote):
     def _replaced(self, head: str, digests: Mapping[str, str]) -> set[str]:
         """Those of these texts that once stood in the repository under their keys, and do no more. Of others than these
         a history that does not go on from ours changes or deletes nothing."""
-        form = ("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=", f"--max-count={_MAX_LOG}")
-        output = self._git.run(*form, head, "--", max_bytes=_MAX_LOG_BYTES) if digests else b""
-        words = output.decode("utf-8", "replace").split("\0")
         stood = {
             f"{told.split()[2]} {key}": told.split()[2]
-            for told, key in pairwise(words)
+            for told, key in pairwise(self._log(head, digests, "--raw", "--no-abbrev", "--format="))
             if key in digests and told.lstrip("\n").startswith(":") and _NONE not in told.split()[2]
         }
         asked = "".join(f"{name}\n" for name in stood.values()).encode("ascii")
@@ -207,10 +208,8 @@ class GitRemote(Remote):
         """Who changed each of these last, when it was saved, and whether by memdir."""
         found: dict[str, Writer] = {}
         wanted = f"{before}..{head}" if before else head
-        form = "--format=%H%x00%an%x00%at%x00%B%x00"
-        options = ("log", "-z", form, "--name-only", "--no-renames", "--no-show-signature", f"--max-count={_MAX_LOG}")
-        output = self._git.run(*options, wanted, "--", max_bytes=_MAX_LOG_BYTES) if keys else b""
-        words = (word.lstrip("\n") for word in output.decode("utf-8", "replace").split("\0"))
+        told = self._log(wanted, keys, "--format=%H%x00%an%x00%at%x00%B%x00", "--name-only")
+        words = (word.lstrip("\n") for word in told)
         author, when, saved, wrote = "", "", dict[str, float](), dict[str, str]()
         for word in words:
             if is_object_id(word):
@@ -221,6 +220,22 @@ class GitRemote(Remote):
                 moment = saved.get(word, float(when) if when.isdecimal() else 0.0)
                 found[word] = (wrote.get(word, author)[:_MAX_NAME], min(moment, self._clock()), word in saved)
         return found
+
+    def _log(self, commits: str, keys: Collection[str], *options: str) -> list[str]:
+        """The log of these keys. A commit may hold any number of other files, and folders that are named like a key:
+        those are not looked into. Many keys are found faster in the log of all files, where that is soon read."""
+        form = ("--no-literal-pathspecs", "log", "-z", *options, "--no-renames", "--no-show-signature")
+        form += ("--full-history", f"--max-count={_MAX_LOG}", commits, "--")
+        if len(keys) > _MOST_NAMED:
+            with suppress(HistoryError):
+                output = self._git.run(*form, max_bytes=_MAX_LOG_BYTES, seconds=_LOG_SECONDS)
+                if len(output) < _MAX_LOG_BYTES:
+                    return output.decode("utf-8", "replace").split("\0")
+        words, named = list[str](), sorted(keys)
+        for some in (named[at : at + _MOST_NAMED] for at in range(0, len(named), _MOST_NAMED)):
+            paths = [f":({how}){key}{end}" for how, end in _NAMED for key in some]
+            words += self._git.run(*form, *paths, max_bytes=_MAX_LOG_BYTES).decode("utf-8", "replace").split("\0")
+        return words
 
     def _commit(self, versions: Mapping[str, Version], texts: Mapping[str, bytes], parent: str) -> str:
         """A commit with these versions on top of another; what else stands in its tree stays."""
