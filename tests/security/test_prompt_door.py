@@ -277,6 +277,7 @@ PLACES = {
     "dream/dream.py": "rendered",
     "model/failures.py": "the model's own reply, taken over as plain values",
     "model/raw.py": "the host's own conversation, as it was (G1)",
+    "model/sdk.py": "our own word for a call that was never answered",
     "recall/model_select.py": "shown, and the manifest",
     "recall/prefetch.py": "recalled memories, from recall/inject.py",
     "remember/compaction.py": "rendered",
