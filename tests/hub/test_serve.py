@@ -340,6 +340,24 @@ def test_what_is_acknowledged_is_on_the_disk(postgres: Postgres, tmp_path: Path)
         server.end()
 
 
+def test_a_full_disk_is_told_as_one_and_in_the_log(tmp_path: Path) -> None:
+    path = str(tmp_path / "hub.sqlite3")
+    full = "import memdir.hub.sqlite_database as one, sqlite3; was = one.SqliteDatabase.connect\n"
+    full += (
+        "async def connect(self):\n    await was(self)\n    self._connection.execute('pragma max_page_count = 30')\n"
+    )
+    server = start_hub(path, tmp_path / "log", before=full + "one.SqliteDatabase.connect = connect")
+    try:
+        team = server.team("t")
+        answers = [team.put(f"k{n}.md", f"{n} " * 8_000) for n in range(60)]
+        refused = next(one for one in answers if one.status != 201)
+        assert refused.status == 503 and refused.kind == "full" and "disk" in refused.body["error"]["message"]
+        assert team.get("k0.md").status == 200
+        assert '"kind": "full"' in server.log.read_text(encoding="utf-8")
+    finally:
+        server.stop()
+
+
 def test_what_is_erased_beside_somebody_who_reads_is_told_and_gone_after_them(tmp_path: Path) -> None:
     server = start_hub(str(tmp_path / "hub.sqlite3"), tmp_path / "log")
     try:

@@ -19,6 +19,7 @@ from memdir.disk.shipped import shipped_path
 from memdir.errors import RemoteError
 
 TIMEOUT_SECONDS = 60.0  # for one exchange; a team's memories are a few megabytes at most
+_MAX_SAID = 200
 _PROTOCOLS = "https:ssh:file"
 _KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
 _KEPT_TOO = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
@@ -96,7 +97,7 @@ class GitNetwork:
             reason = told.partition("[remote rejected]")[2].strip().splitlines()[0]
             said = " ".join(line.partition("remote:")[2].strip() for line in errors.splitlines() if "remote:" in line)
             raise RemoteError(
-                f"{self._named} did not take the change: {reason} {said[:500]}".rstrip(),
+                f"{self._named} did not take the change: {_quoted(f'{reason} {said}')}",
                 kind="not_allowed",
                 remedy=f"Let the team's members push to the branch {branch} there, without a review",
             )
@@ -122,7 +123,7 @@ class GitNetwork:
         said = next((one for one in lines if one.startswith(("fatal:", "error:"))), lines[-1] if lines else "nothing")
         said = re.sub(r"(?<=://)[^/@\s]+@", "", said)
         if _DAMAGED.search(errors):
-            told = f"what {self._named} holds is damaged, and is not taken in: {said}"
+            told = f"what {self._named} holds is damaged, and is not taken in: {_quoted(said)}"
             remedy = "`git fsck` there names it: nobody can take in more till then"
             return RemoteError(told, kind="broken", remedy=remedy)
         kind = "not_allowed" if _NOT_ALLOWED.search(errors) else "offline"
@@ -131,7 +132,7 @@ class GitNetwork:
             if kind == "not_allowed"
             else "What you changed waits here until it can be reached"
         )
-        return RemoteError(f"git {what} with {self._named}: {said}", kind=kind, remedy=remedy)  # type: ignore[arg-type]
+        return RemoteError(f"git {what} with {self._named}: {_quoted(said)}", kind=kind, remedy=remedy)  # type: ignore[arg-type]
 
     def _call(self, arguments: Sequence[str]) -> tuple[int, bytes, str]:
         program = find_program("git")
@@ -159,6 +160,12 @@ class GitNetwork:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             raise RemoteError(f"{self._named} did not answer in {TIMEOUT_SECONDS:g} s") from None
+
+
+def _quoted(said: str) -> str:
+    """What a remote may have said, as that: a short line that cannot end its quotation."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in said).replace('"', "'").split())
+    return f'"{line[:_MAX_SAID].rstrip()}{"…" if len(line) > _MAX_SAID else ""}"'
 
 
 def _environment() -> dict[str, str]:

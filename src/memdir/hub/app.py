@@ -69,7 +69,7 @@ class HubApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
-        route, status = "none", 500
+        route, status, kind = "none", 500, ""
         try:
             found = self._route(scope)
             route = found.path
@@ -78,8 +78,9 @@ class HubApp:
             await response(scope, receive, send)
         except (HubRefusal, DatabaseBusy) as error:
             busy = HubRefusal(503, "busy", "the database cannot be reached", remedy="Try again").after(RETRY_SECONDS)
-            refused = error if isinstance(error, HubRefusal) else busy
-            status = refused.status
+            full = HubRefusal(503, "full", "the disk of the hub is full", remedy="Make room on it").after(RETRY_SECONDS)
+            refused = error if isinstance(error, HubRefusal) else full if error.is_full else busy
+            status, kind = refused.status, refused.kind
             await refused.response()(scope, receive, send)
         except Exception:
             if status == 500:
@@ -90,7 +91,7 @@ class HubApp:
             self._hub.counted[route, status] += 1
             self._hub.seconds[route] = self._hub.seconds.get(route, 0.0) + spent
             if self._access_log or status not in QUIET:
-                self._tell(scope["method"], route, status, spent)
+                self._tell(scope["method"], route, status, spent, kind)
 
     def _route(self, scope: Scope) -> Route:
         if "\0" in scope["path"]:
@@ -113,9 +114,10 @@ class HubApp:
             raise refused
         raise not_found()
 
-    def _tell(self, method: str, route: str, status: int, spent: float) -> None:
+    def _tell(self, method: str, route: str, status: int, spent: float, kind: str) -> None:
         """The route, never the path or a header: those hold keys, and what an attacker wants to see in a log."""
         told = {"at": round(self._hub.clock(), 3), "method": method[:10], "route": route, "status": status}
+        told |= {"kind": kind} if kind else {}
         to_stderr(json.dumps({**told, "ms": round(spent * 1000, 2)}))
 
     async def _live(self, receive: Receive, send: Send) -> None:

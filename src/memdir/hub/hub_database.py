@@ -39,6 +39,10 @@ Outcome = Literal["created", "changed", "same", "conflict", "missing", "cap", "s
 class DatabaseBusy(Exception):
     """The database cannot be reached, or another writer holds it: nothing can be said about the request's effect."""
 
+    def __init__(self, message: str, *, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_full = is_full  # its disk
+
 
 class Change(NamedTuple):
     """One change of an entry, and the ETag it was made from; None: there is none yet."""

@@ -117,7 +117,7 @@ class PostgresDatabase:
             yield connection
         except _GONE as error:
             await connection.close()
-            raise DatabaseBusy(type(error).__name__) from error
+            raise DatabaseBusy(type(error).__name__, is_full=isinstance(error, psycopg.errors.DiskFull)) from error
         finally:
             await self._pool.putconn(connection)
 

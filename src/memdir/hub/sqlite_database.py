@@ -81,7 +81,7 @@ class SqliteDatabase:
             except sqlite3.OperationalError as error:
                 is_held = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY and not self._connection.in_transaction
                 if not is_held or time.monotonic() > until:
-                    raise DatabaseBusy(str(error)) from error
+                    raise DatabaseBusy(str(error), is_full=error.sqlite_errorcode == sqlite3.SQLITE_FULL) from error
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def mark(self, statement: str, *values: object) -> None:
@@ -98,7 +98,7 @@ class SqliteDatabase:
             with self._connection:
                 yield self
         except sqlite3.OperationalError as error:  # a full disk, which is often found out at the end
-            raise DatabaseBusy(str(error)) from error
+            raise DatabaseBusy(str(error), is_full=error.sqlite_errorcode == sqlite3.SQLITE_FULL) from error
 
     async def revision(self, team: str) -> Row:
         return (await self.run(SQL["sqlite_revision"], team))[0]

@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from memdir.disk.safe_path import is_key
 from memdir.errors import RemoteError, RemoteFailure
 from memdir.events import tell
+from memdir.prompts.door import quoted_line
 from memdir.share.judge import GivenJson
 from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, is_digest
 from memdir.store.shared import told_member
@@ -33,6 +34,7 @@ MAX_ANSWER_BYTES = 32 << 20
 TIMEOUT_SECONDS = 30.0  # of one read
 EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long others wait
 MAX_TOLD = 10  # memories of which is asked who purged them
+MAX_SAID = 200  # characters of a hub's own words, which are nobody's here
 WAIT_SECONDS = 25  # of a request that waits for news
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Reason)} | {"same-name": "path"}
@@ -279,12 +281,17 @@ class HubRemote(Remote):
 
     def _failure(self, status: int, answer: GivenJson) -> RemoteError:
         told = answer.part("error")
-        message, remedy = str(told.get("message") or f"status {status}"), str(told.get("remedy") or "")
-        if status == 401 or (status == 404 and not remedy):  # the hub tells it to programs
-            remedy = f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's"
+        message, theirs, remedy = str(told.get("message") or f"status {status}"), told.text("remedy"), ""
+        if status == 401 or (status == 404 and not theirs):  # the hub tells it to programs
+            theirs, remedy = (
+                "",
+                f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's",
+            )
         kinds: dict[int, RemoteFailure] = {401: "not_allowed", 403: "not_allowed", 404: "not_allowed", 429: "rate"}
         kind = kinds.get(status, "offline" if status in (408, 502, 503, 504) else "broken")
-        return RemoteError(f"{self._parts.netloc}: {message[:500]}", kind=kind, remedy=remedy[:500])
+        kind = "broken" if told.get("kind") == "full" else kind
+        said = quoted_line(". ".join(filter(None, (message, theirs))), room=MAX_SAID)
+        return RemoteError(f"{self._parts.netloc} says {said}", kind=kind, remedy=remedy)
 
 
 @contextmanager
