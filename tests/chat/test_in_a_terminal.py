@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -547,6 +548,102 @@ def test_what_was_sent_while_a_turn_ran_is_not_lost_however_the_chat_is_ended(
     [session] = open_memory(project).sessions()
     said = [one for one in open_memory(project).session(session.ref.id).conversation.messages if not one.is_meta]
     assert "log line" not in "".join(one.text for one in said)
+
+
+def _waiting_beside(memory: MemDir, session_id: str) -> Path:
+    return Path(memory.session(session_id).transcript.path.removesuffix(".jsonl"), "waiting.jsonl")
+
+
+async def test_what_is_sent_before_the_chat_is_ready_outlives_a_kill_as_well(project: Path) -> None:
+    """J1: in its order, before what is sent later."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    with drawn(project, memory=memory) as seen:
+        for early in ("/review", "sent early"):
+            seen.chat._take(early)
+        running = asyncio.create_task(seen.chat.run())
+        await seen.shows("F2 tasks")
+        seen.chat._take("sent later")
+        waiting = _waiting_beside(memory, seen.chat.host.session.id)
+        await seen.until(lambda: not waiting.exists())
+        seen.chat.leave()
+        assert await running == 0
+        assert [seen.said.index(text) for text in ("sent early", "sent later")] == [0, 1]
+
+
+async def test_early_words_are_on_disk_while_another_one_is_answered(provider: Provider, project: Path) -> None:
+    """J1: from the moment when it is known which conversation they are for."""
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, provider, server)
+        with drawn(project, memory=memory) as seen:
+            for early in ("First of all.", "Sent early."):
+                seen.chat._take(early)
+            running = asyncio.create_task(seen.chat.run())
+            await seen.shows("Half of it")
+            seen.chat._take("Sent later.")
+            waiting = _waiting_beside(memory, seen.chat.host.session.id).read_text("utf-8")
+            assert [json.loads(line)[0] for line in waiting.splitlines()] == ["Sent early.", "Sent later."]
+            seen.chat.leave()
+            assert await running == 0
+
+
+async def test_what_waits_behind_a_new_conversation_is_kept_beside_that_one(provider: Provider, project: Path) -> None:
+    """J1: and none of it comes back in the old one."""
+    with ProviderServer(script(says("Old."), Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory) as seen:
+            old = seen.chat.host.session.id
+            for text in ("In the old one.", "/clear", "In the new one.", "Waits for the new one."):
+                seen.chat._take(text)
+            await seen.shows("Half of it")
+            assert not _waiting_beside(memory, old).exists()
+            [waiting] = _waiting_beside(memory, seen.chat.host.session.id).read_text("utf-8").splitlines()
+            assert json.loads(waiting) == ["Waits for the new one.", {}]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"5",
+        b'["+", "x", 5]',
+        b'["x", null]',
+        b"[7, {}]",
+        b'["a torn li["and the next", {}]',
+        b'["\xff, {}]',
+        b"[" * 99_999,
+    ],
+)
+async def test_a_damaged_word_that_waited_costs_only_itself(project: Path, damaged: bytes) -> None:
+    """J1: and the conversation opens."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with alive(project, memory=memory) as seen:
+        seen.chat._take("/remember We deploy on Mondays.")
+        waiting = _waiting_beside(memory, seen.chat.host.session.id)
+        waiting.parent.mkdir(parents=True, exist_ok=True)
+        waiting.write_bytes(b'["one", {}]\n' + damaged + b'\n["two", {"a": 5}]\n')
+        await seen.chat.take_waiting()
+        assert seen.said == ["one", "two"] and not waiting.exists()
+        await seen.shows("This was not done any more: ")
+        assert "something went wrong" not in "\n".join(seen.drawn.display)
+
+
+async def test_words_whose_turn_has_called_a_tool_are_not_said_again_after_a_kill(
+    provider: Provider, project: Path
+) -> None:
+    """J1: not even where something else was said in between."""
+    called = calls(("Glob", {"pattern": "*"}), ids="g")
+    with ProviderServer(script(called, Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory) as seen:
+            seen.chat._take("Pay Bob and look.")
+            await seen.shows("Half of it")
+            seen.chat._take("And this.")
+            waiting = _waiting_beside(memory, seen.chat.host.session.id)
+            killed = waiting.read_bytes()
+            seen.chat.host.stop()
+            await seen.until(lambda: not waiting.exists())
+            waiting.write_bytes(killed)
+            await seen.chat.take_waiting()
+            assert seen.said.count("Pay Bob and look.") == 1
 
 
 async def test_what_waits_and_begins_with_a_slash_is_done_said_or_named_when_one_leaves(project: Path) -> None:

@@ -209,9 +209,9 @@ class ChatHost:
 
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
         """One turn, up to the reply that calls no tool. `about` stands behind the words, for the model only."""
-        self.recalled = ()
-        self._unwritten += (user(text), *about)
-        return await self._turn(self._write_down())
+        with suppress(MemdirError):  # the turn tells it
+            self.keep(text, about)
+        return await self.retry()
 
     async def _write_down(self) -> str:
         self._write_unwritten()
@@ -222,7 +222,8 @@ class ChatHost:
         return text
 
     def keep(self, text: str, about: Sequence[Message] = ()) -> None:
-        """Write down what the person says, to be answered another time: `retry` goes on with it."""
+        """Write down what the person says: `retry` has it answered."""
+        self.recalled = ()
         self._unwritten += (user(text), *about)
         self._write_unwritten()
 

@@ -241,6 +241,7 @@ class Slash:
     async def do_clear(self, _: str) -> None:
         """begin a new conversation; memories stay"""
         await self._host.clear()
+        await self._chat.take_waiting()
         self._chat.calls.clear()
         self._screen.notice("A new conversation. The old one is written down: /resume goes back to it.")
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
@@ -38,6 +38,8 @@ from prompt_toolkit.styles import Style
 from memdir.agent import DiskFiles
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
+from memdir.disk.atomic import keep_bytes
+from memdir.disk.plain_json import decode
 from memdir.errors import MemdirError
 from memdir.transcript import Message, printable, user
 
@@ -116,7 +118,8 @@ class ChatTerminal:
         self._unprinted: list[str] = []
         self._printing: asyncio.Future[None] | None = None
         self._entered: asyncio.Queue[str] = asyncio.Queue()
-        self._waiting = ""  # the file that holds what was entered, too, until it is done
+        self._begun: list[str] = []  # of what was entered, until it is done or written down
+        self._waiting = ""  # the file that holds both, too
         self._pastes: dict[str, str] = {}  # by the name that stands for it
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -215,9 +218,10 @@ class ChatTerminal:
         self._start(self._tick())
         self._start(self._warm_up())
         while not self._is_leaving:  # one after the other; one that breaks is told, and the next one comes
-            text = await self._entered.get()
-            await self._through(self._do(text))
-            self._note("-", text)
+            self._begun = [await self._entered.get()]
+            await self._through(self._do(self._begun[0]))
+            self._begun.clear()
+            self._note()
 
     async def _open(self) -> None:
         """The conversation; a new one for who left before one was chosen, or where none can be gone on with."""
@@ -302,9 +306,8 @@ class ChatTerminal:
         finally:  # also where the person does not wait
             for task in filter(asyncio.Task.cancel, beside):
                 self._not_done(task.get_name())
-            while not self._entered.empty():
-                await self._through(self._keep(self._entered.get_nowait()))
-            self._note("-", "")
+            self._begun = [self._entered.get_nowait() for _ in range(self._entered.qsize())]
+            await self._keep_begun()
         closing = asyncio.ensure_future(self.host.close())
         if not (await asyncio.wait({closing}, timeout=TICK_SECONDS))[0]:
             self.screen.notice("Saving what is worth keeping … (Ctrl-C leaves at once; it is then done next time)")
@@ -326,34 +329,47 @@ class ChatTerminal:
         else:
             self._not_done(text.strip())
 
-    def _note(self, sign: Literal["+", "-"], text: str) -> None:
-        """Keep on disk, too, what waits for its turn: a kill loses none of it (J1)."""
-        if not self._waiting and sign == "+" and self._is_ready:
-            self._waiting = self._where_it_waits()
+    async def _keep_begun(self) -> None:
+        self._note()
+        while self._begun:
+            await self._through(self._keep(self._begun[0]))
+            del self._begun[0]
+            self._note()
+
+    def _note(self) -> None:
+        """Keep on disk, too, what waits for its turn, beside its conversation: a kill loses none of it (J1)."""
+        queued = [self._entered.get_nowait() for _ in range(self._entered.qsize())]
+        for text in queued:
+            self._entered.put_nowait(text)
+        path, before, lines = self._where_it_waits(), self._waiting, list[str]()
+        for text in (*self._begun, *queued):
+            pasted = {name: body for name, body in self._pastes.items() if name in text}
+            lines.append(json.dumps([text.strip("\n"), pasted]) + "\n")
         with contextlib.suppress(MemdirError, OSError):
-            if sign == "-" and self._waiting and self._entered.empty():
-                os.unlink(self._waiting)
-                self._waiting = ""
-            elif self._waiting:
-                pasted = {name: body for name, body in self._pastes.items() if name in text}
-                record = json.dumps([sign, text.strip("\n"), pasted])
-                DiskFiles().append(self._waiting, f"{record}\n".encode())
+            if lines:
+                keep_bytes(path, "".join(lines).encode(), durably=False)
+            self._waiting = path if lines else ""
+            for gone in filter(os.path.lexists, {before, path} - {self._waiting}):
+                os.unlink(gone)
 
     def _where_it_waits(self) -> str:
         return os.path.join(self.host.session.transcript.path.removesuffix(".jsonl"), "waiting.jsonl")
 
     async def take_waiting(self) -> None:
         """What waited in this conversation when it was killed is kept or named, as when one leaves."""
-        path, waiting = self._where_it_waits(), list[str]()
-        with contextlib.suppress(MemdirError, OSError, ValueError):  # none, or a last line that is torn
-            for sign, text, pasted in map(json.loads, DiskFiles().read(path).splitlines()):
-                self._pastes |= pasted
-                (waiting.append if sign == "+" else waiting.remove)(text)
+        self._begun.clear()  # what led here
+        with contextlib.suppress(MemdirError, OSError):  # there is none
+            for line in DiskFiles().read(self._where_it_waits()).splitlines():
+                match decode(line):
+                    case [str(text), dict(pasted)]:
+                        self._pastes |= {name: body for name, body in pasted.items() if isinstance(body, str)}
+                        self._begun.append(text)
+                    case _:  # damaged
+                        self._not_done(line.decode("utf-8", "replace")[:500])
         said = [one.text for one in self.host.conversation.messages if one.role == "user" and not one.is_meta]
-        for text in waiting[waiting[:1] == said[-1:] :]:  # the first was being answered
-            await self._through(self._keep(text))
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+        if self.host.is_waiting and self._begun[:1] == [text for text in said if text][-1:]:
+            del self._begun[:1]  # killed when it was just written down
+        await self._keep_begun()
 
     def _not_done(self, command: str) -> None:
         self.screen.notice(f"This was not done any more: {command}", style="yellow")
@@ -376,8 +392,9 @@ class ChatTerminal:
         elif words and self._is_ready and self.commands.is_beside(words):
             self._start(self.commands.run(words), words)
         elif words:
-            self._note("+", text)
             self._entered.put_nowait(text)
+            if self._is_ready:
+                self._note()
 
     async def _do(self, text: str) -> None:
         if _is_command(text):
@@ -387,7 +404,11 @@ class ChatTerminal:
 
     async def say(self, text: str, about: Sequence[Message] = ()) -> None:
         """One turn with the model; large pastes stand behind the words as what they are."""
-        await self.turn(self.host.say(text, about=(*self._pasted_in(text), *about)))
+        with contextlib.suppress(MemdirError):  # the turn tells it
+            self.host.keep(text, (*self._pasted_in(text), *about))
+            self._begun.clear()
+            self._note()
+        await self.turn(self.host.retry())
 
     def _pasted_in(self, text: str) -> Sequence[Message]:
         from memdir.model import load_prompt
