@@ -78,7 +78,7 @@ def test_nothing_is_written_or_run_that_was_not_allowed(
     refused = memdir("chat", "-p", "Do it.", *at)
     assert refused.code == 0 and "--allow" in refused.err and os.listdir(project) == []
     assert "Create new.txt: not done" in refused.err and "`--allow edits`" in refused.err, "which, and what would do it"
-    assert '`--allow "touch ran"`' in refused.err
+    assert "`--allow 'touch ran'`" in refused.err
     allowed = memdir("chat", "-p", "Do it.", "--allow", "edits", "--allow", "touch ran", *at)
     assert allowed.code == 0 and sorted(os.listdir(project)) == ["new.txt", "ran"]
 

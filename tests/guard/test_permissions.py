@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -224,6 +226,35 @@ def test_a_yes_to_all_edits_is_none_to_what_git_or_memdir_obeys(project: Path, p
     nobody, _ = made(project, allow=frozenset({"edits"}))
     nobody._ask = None
     assert isinstance(judged(nobody, "Write", file_path=path, content="x"), Deny)
+
+
+@pytest.mark.parametrize(
+    ("link", "to"),
+    [("AGENTS.md", "docs/guide.md"), (".github/copilot-instructions.md", "../docs/guide.md"), (".cursor", "docs")],
+)
+def test_what_agents_obey_by_a_link_is_asked_about_under_both_names(project: Path, link: str, to: str) -> None:
+    """S15: a link makes a plain file of the project one that they obey."""
+    (project / "docs").mkdir()
+    (project / "docs" / "guide.md").write_text("Be nice.\n", encoding="utf-8")
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to(to)
+    host, person = made(project, "once", "once", allow=frozenset({"edits"}))
+    read_first(host, project / "docs" / "guide.md")
+    for path in ("docs/guide.md", link if link.endswith(".md") else f"{link}/guide.md"):
+        assert isinstance(judged(host, "Edit", file_path=path, old_string="nice", new_string="bad"), Allow)
+    assert [one.choices for one in person.asked] == [("once", "no")] * 2
+    assert isinstance(judged(host, "Write", file_path="plain.md", content="x"), Allow) and len(person.asked) == 2
+
+
+def test_what_would_allow_a_command_is_told_so_that_a_shell_runs_none_of_it(project: Path) -> None:
+    """S2: the words are the model's, and the person pastes them."""
+    host, _ = made(project)
+    host.gate.ask = None
+    command = "grep -c \"a b\" $(touch ran) `touch ran`; echo 'x'"
+    told = judged(host, "Bash", command=command)
+    assert isinstance(told, Deny)
+    [pasted] = re.findall(r"`--allow (.*)`\)$", told.reason, re.DOTALL)
+    assert shlex.split(pasted) == [command]
 
 
 async def test_an_edit_beside_its_own_read_is_never_let_through_unasked(project: Path) -> None:

@@ -391,6 +391,19 @@ async def test_what_is_no_plain_file_of_the_project_is_left_alone(
     await talk.memory.close()
 
 
+async def test_a_doc_that_agents_obey_by_a_link_is_left_alone(
+    chat: Callable[..., Chat], doc: Path, project: Path
+) -> None:
+    """S15: what says itself a magic doc may be a project's `CLAUDE.md` by a link."""
+    before = doc.read_bytes()
+    (project / "CLAUDE.md").symlink_to(doc)
+    talk = chat()
+    await talk.reads(str(doc))
+    await talk.says(DECIDED)
+    assert not talk.updates and doc.read_bytes() == before
+    await talk.memory.close()
+
+
 async def test_a_link_that_takes_the_files_place_while_a_model_thinks_is_not_followed(
     chat: Callable[..., Chat], doc: Path, tmp_path: Path
 ) -> None:

@@ -38,8 +38,6 @@ from prompt_toolkit.styles import Style
 from memdir.agent import DiskFiles
 from memdir.chat.blocks import Blocks
 from memdir.chat.typing_help import InputHistory, TypingHelp
-from memdir.disk.atomic import keep_bytes
-from memdir.disk.plain_json import decode
 from memdir.errors import MemdirError
 from memdir.transcript import Message, printable, user
 
@@ -347,7 +345,7 @@ class ChatTerminal:
             lines.append(json.dumps([text.strip("\n"), pasted]) + "\n")
         with contextlib.suppress(MemdirError, OSError):
             if lines:
-                keep_bytes(path, "".join(lines).encode(), durably=False)
+                DiskFiles().write(path, "".join(lines).encode())
             self._waiting = path if lines else ""
             for gone in filter(os.path.lexists, {before, path} - {self._waiting}):
                 os.unlink(gone)
@@ -360,7 +358,10 @@ class ChatTerminal:
         self._begun.clear()  # what led here
         with contextlib.suppress(MemdirError, OSError):  # there is none
             for line in DiskFiles().read(self._where_it_waits()).splitlines():
-                match decode(line):
+                found = None
+                with contextlib.suppress(ValueError, RecursionError):
+                    found = json.loads(line)
+                match found:
                     case [str(text), dict(pasted)]:
                         self._pastes |= {name: body for name, body in pasted.items() if isinstance(body, str)}
                         self._begun.append(text)

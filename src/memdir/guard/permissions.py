@@ -13,6 +13,7 @@ import glob
 import itertools
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from memdir.disk.safe_path import is_inside
 from memdir.errors import UsageError
 from memdir.guard.held import HeldGuard, breached, held_guards
 from memdir.guard.tool_call import ToolCall
-from memdir.store.magic_doc import OBEYED
+from memdir.store.magic_doc import is_obeyed
 from memdir.text.printable import one_line
 from memdir.transcript import ToolUse
 
@@ -226,7 +227,7 @@ class Permissions:
             title = f"{call.name} outside the project: {real}"
             return Permission(call, title, choices=("once", "no"), change=(real, change.before, change.after))
         shown = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
-        is_apart = bool(OBEYED.fullmatch(shown.replace(os.sep, "/").replace(" ", "").casefold()))
+        is_apart = is_obeyed(path, self._root)
         if "edits" in self.allowed and not is_apart:
             return Allow()
         verb = "Create" if change.before is None else "Change"
@@ -317,7 +318,7 @@ class Permissions:
         kind = self._key(question.use)
         if "session" not in question.choices or kind.startswith("read "):
             return "no `--allow` covers it"
-        command = f'"{kind[4:]}"' if kind.startswith("run ") else ""
+        command = shlex.quote(kind[4:]) if kind.startswith("run ") else ""
         return f"`--allow {command or ('edits' if kind == 'edits' else 'agents')}`"
 
     def _path(self, call: ToolUse) -> str:

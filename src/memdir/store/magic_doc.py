@@ -7,6 +7,8 @@ store of scope `docs`, whose memories are copies of such files.
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
 import re
 import stat
@@ -30,6 +32,7 @@ from memdir.text.words import split_words
 UPDATED = "doc"  # the source of a change that brought a doc up to date
 MAX_DOC_BYTES = 40_000  # what a model reads in one go, line numbers included
 MIN_KEPT = 0.5  # of a doc's words that an update keeps: a model that leaves out the rest means "as before"
+_MAX_FOLDERS = 200  # that are hidden, in which a link is looked for
 FEW_WORDS = 40  # a shorter doc may be rewritten
 _BOM = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"#[ \t]+MAGIC DOC:[ \t]*(?P<title>\S[^\r\n]*)(?:\r?\n|\Z)", re.IGNORECASE)
@@ -119,11 +122,31 @@ class MagicDoc:
             raise BadMemoryFile("most of what the document says would be gone", remedy=remedy)
 
 
-def _unobeyed(key: str) -> str:
-    """The key of a file that nobody obeys; PathEscape for one that some do."""
-    if OBEYED.fullmatch(key.casefold().replace(" ", "")):
-        raise PathEscape(f"{key} is left alone: agents obey files of that name", remedy="Keep the document elsewhere")
-    return key
+def is_obeyed(path: str, root: str) -> bool:
+    """Whether agents or tools obey a file of a project: under the name that it is called by, under its own, or under
+    that of a link to it or to a folder above it, which stands above it or in what is hidden."""
+    top, real, named = os.path.realpath(root), os.path.realpath(path), os.path.normpath(path)
+    names = {named.removeprefix(root.rstrip(os.sep) + os.sep).removeprefix(top + os.sep), os.path.relpath(real, top)}
+    if any(OBEYED.fullmatch(name.replace(os.sep, "/").replace(" ", "").casefold()) for name in names):
+        return True
+    folders, hidden = [os.path.dirname(real)], os.path.join(glob.escape(top), ".*", "")
+    while is_inside(folders[-1], top) and folders[-1] != top:
+        folders.append(os.path.dirname(folders[-1]))
+    folders += itertools.islice(itertools.chain(glob.iglob(hidden), glob.iglob(f"{hidden}*{os.sep}")), _MAX_FOLDERS)
+    links = (os.path.join(folder, name) for folder in folders for name in _links_in(folder))
+    return any(
+        OBEYED.fullmatch(os.path.relpath(link, top).replace(os.sep, "/").casefold())
+        and f"{real}{os.sep}".startswith(os.path.realpath(link) + os.sep)
+        for link in links
+    )
+
+
+def _links_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as found:
+            return [entry.name for entry in found if entry.is_symlink()]
+    except OSError:  # gone, or not ours to read
+        return []
 
 
 def _ended_like(text: bytes, draft: bytes) -> bytes:
@@ -151,7 +174,14 @@ class DocShelf:
         root = next((root for root in roots if full.startswith(root.rstrip(os.sep) + os.sep)), None)
         if root is None or any(is_inside(full, folder) for folder in self.kept_out):
             raise PathEscape(f"{path} is not one of the project's own files", remedy=_OUTSIDE_REMEDY)
-        return _unobeyed(check_key(os.path.relpath(full, root).replace(os.sep, "/")))
+        return self._unobeyed(check_key(os.path.relpath(full, root).replace(os.sep, "/")))
+
+    def _unobeyed(self, key: str) -> str:
+        """The key of a file that nobody obeys; PathEscape for one that some do."""
+        if is_obeyed(os.path.join(self.tree, key), self.tree):
+            remedy = "Keep the document elsewhere"
+            raise PathEscape(f"{key} is left alone: agents obey files of that name, or a link to it", remedy=remedy)
+        return key
 
     def read(self, key: str) -> MagicDoc:
         """A doc as it is now. MemoryNotFound where there is none any more, or its header is gone; PathEscape and
@@ -177,7 +207,7 @@ class DocShelf:
     def update(self, doc: MagicDoc, after: bytes, origin: Origin) -> Commit | None:
         """Write what became of a doc, and note both texts in the history. EditConflict where somebody changed the file
         since it was read: theirs stays."""
-        self._note(_unobeyed(doc.key), doc.text)
+        self._note(self._unobeyed(doc.key), doc.text)
         self.store.history.keep([after])  # so that what is left of it beside the file is known as ours
         self._put(doc.key, doc.text, after)
         with self.store.changing(origin, f"update {doc.key}") as change:
