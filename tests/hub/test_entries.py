@@ -404,3 +404,22 @@ def test_a_new_entry_takes_no_longer_in_a_large_team(tmp_path: Path) -> None:
 
     small, large = asyncio.run(steps())
     assert 0 < large < 2 * small
+
+
+def test_a_team_in_which_somebody_deletes_without_end_can_be_listed(hub: HubServer, team: Client) -> None:
+    """The newest fifty thousand deletions are told, and each that a purge made."""
+    many = (
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000)"
+        " insert into entries (team, key, folded, rev, etag, size, deleted, reason, member, saved, changed)"
+        " select cast(? as text), 'k' || i || '.md', 'k' || i || '.md', i, null, 0, 1,"
+        " case when i = 7 then 'purged' else '' end, cast(? as text), 1, 1 from n"
+    )
+    team.put("mine.md", "x")
+    hub.rows(f"{many} returning rev", team.team, team.member)
+    hub.rows("update teams set revision = 60001 where id = ? returning id", team.team)
+    for number in range(11):
+        changes = [{"op": "put", "key": f"n{number}-{n}.md", "ifMatch": None, "content": "x"} for n in range(100)]
+        assert all(one["status"] == 201 for one in team.batch(*changes)["results"])
+    ((count, oldest),) = hub.rows("select count(*), min(rev) from entries where team = ? and deleted = 1", team.team)
+    assert (count, oldest) == (50_001, 7)
+    assert team.get("mine.md").status == 200 and team.get("k60000.md").status == 410

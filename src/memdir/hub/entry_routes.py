@@ -25,6 +25,8 @@ PAGE_BYTES = 4 * 1024 * 1024
 MOST_VERSIONS = 200
 MAX_REASON = 200
 LOG_TIMES = 8  # as many bytes of old texts are kept as a team may have; beyond that the oldest go
+MOST_GONE = 50_000  # deletions that the team's machines are told of: whoever comes new is told all of them
+LEAST_BYTES = 1_000  # that a change counts for, however small
 LOG_BYTES = 1024 * 1024  # that a team writes before the first look at that, which reads all of its log
 _ETAG = re.compile(r'"([0-9a-f]{64})"')
 _CONDITIONS = (b"if-match", b"if-none-match")
@@ -97,14 +99,16 @@ class EntryRoutes:
             async with self._hub.database.transaction() as held:
                 answers = [await held.apply(*one, now) for one in written.items()]
         self._hub.waiting.wake(team)
-        left = self._until_look.get(team, LOG_BYTES) - sum(change.size for some in written.values() for change in some)
+        size = sum(max(change.size, LEAST_BYTES) for some in written.values() for change in some)
+        left = self._until_look.get(team, LOG_BYTES) - size
         self._until_look[team] = left if left >= 0 else await self._shorten_log(team)
         return answers[-1][0], [one for _, done in answers for one in done]
 
     async def _shorten_log(self, team: str) -> int:
-        """Erase texts beyond the team's log; how much it may write until that is read again, whole: all it may have."""
+        """Erase texts beyond the team's log, and the oldest deletions; how much it may write until the next time."""
         ((*_, most, _, _),) = await self._hub.database.run(SQL["team_told"], team)
         await self._hub.database.run(SQL["versions_beyond"], self._hub.now, team, team, LOG_TIMES * most)
+        await self._hub.database.run(SQL["gone_beyond"], team, team, MOST_GONE)
         return int(most)
 
     async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:

@@ -194,6 +194,11 @@ update versions set content = null, redacted = ? where team = ? and content is n
 and not exists (select 1 from entries e where e.team = versions.team and e.rev = versions.rev and e.deleted = 0)
 returning rev
 
+-- name: gone_beyond
+delete from entries where team = ? and deleted = 1 and reason <> 'purged' and rev <= (
+  select rev from entries where team = ? and deleted = 1 order by rev desc limit 1 offset ?
+)
+
 -- Jobs, of all teams as far as a worker takes them
 
 -- name: job_asked_for
