@@ -22,7 +22,7 @@ from memdir.share.remotes import hub
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.remotes.git import GitRemote
 from memdir.share.remotes.hub import HubRemote
-from tests.share.remotes import memory_text
+from tests.share.remotes import GitPlace, member, memory_text
 
 CAPS = TeamCaps(entries=10, entry_bytes=1_000, total_bytes=5_000)
 TEXT = memory_text("a", "x" * 500)
@@ -230,6 +230,20 @@ def test_what_ssh_leaves_behind_holds_no_sync_up(
     begun = time.monotonic()
     GitRemote(f"ssh://host{repository[0]}", str(tmp_path / "objects")).pull(Manifest())
     assert time.monotonic() - begun < 20
+
+
+def test_a_lock_that_a_killed_push_left_is_no_others_write(tmp_path: Path) -> None:
+    place = GitPlace(tmp_path / "team.git")
+    ann = member(place, "ann", tmp_path, time.time)
+    ann.put("a.md", memory_text("a", "x"))
+    ann.sync()
+    lock = Path(place.where) / "refs/heads/main.lock"
+    lock.touch()
+    ann.put("b.md", memory_text("b", "y"))
+    report = ann.sync()
+    assert report.reason == "broken" and "main.lock" in report.problem and "remove that file" in report.problem
+    lock.unlink()
+    assert ann.sync().sent == ["b.md"]
 
 
 # Hubs.

@@ -20,6 +20,7 @@ from memdir.errors import RemoteError
 
 TIMEOUT_SECONDS = 60.0  # for one exchange; a team's memories are a few megabytes at most
 _MAX_SAID = 200
+_LOCKED_TIMES = 5  # a lock that is met so often in a row is nobody's push: that is over in a moment
 _PROTOCOLS = "https:ssh:file"
 _KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
 _KEPT_TOO = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
@@ -64,6 +65,7 @@ class GitNetwork:
             )
         self.url = url
         self._objects = objects
+        self._times_locked = 0
 
     def head(self, branch: str) -> str:
         """The last commit of a branch there; empty where there is none."""
@@ -90,6 +92,11 @@ class GitNetwork:
         if status == 0:
             return True
         told = output.decode("utf-8", "replace")
+        self._times_locked += ".lock': File exists" in errors
+        if self._times_locked >= _LOCKED_TIMES:
+            remedy = "Where no git is at work there, one was killed: remove that file"
+            said = errors[errors.find("Unable to create") :]
+            raise RemoteError(f"{self._named} is locked: {_quoted(said)}", kind="broken", remedy=remedy)
         overtaken = r"cannot lock ref|failed to (?:update|lock)|incorrect old value"
         if "[rejected]" in told or re.search(overtaken, told + errors):
             return False
