@@ -554,6 +554,68 @@ def test_what_gemini_notes_of_hooks_in_a_repository_goes_with_them(run: Run, use
     assert noted.read_text() == "{"
 
 
+def switched_off(agent: str, user_home: Path, tree: Path) -> Path:
+    """As the client itself writes it when its user switches one server off; the file in which that stands."""
+    ours: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+        "claude": (
+            ".claude.json",
+            lambda text: text.update(projects={"/other": {"a": []}, str(tree): {"disabledMcpServers": ["memdir"]}}),
+        ),
+        "gemini": (".gemini/mcp-server-enablement.json", lambda text: text.update(memdir={"enabled": False})),
+        "qwen": (".qwen/settings.json", lambda text: text.update(mcp={"excluded": ["memdir"]})),
+        "opencode": (".config/opencode/opencode.json", lambda text: text["mcp"]["memdir"].update(enabled=False)),
+    }
+    if agent == "codex":
+        path = user_home / ".codex/config.toml"
+        path.write_text(path.read_text().replace('args = ["mcp"]', 'args = ["mcp"]\nenabled = false'))
+        return path
+    name, change = ours[agent]
+    path = user_home / name
+    text = json.loads(path.read_text()) if path.exists() else {}
+    change(text)
+    path.write_text(json.dumps(text, indent=2))
+    return path
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_a_server_that_was_switched_off_in_the_client_is_told_and_is_on_once_attached_again(
+    run: Run, told: Told, user_home: Path, project: Path, agent: str
+) -> None:
+    run("attach", agent, "--yes")
+    path = switched_off(agent, user_home, project)
+    [off] = [one for one in status_of(told, agent)["problems"] if "MCP server is switched off" in one]
+    assert str(path) in off
+    assert any("MCP server is switched off" in one["message"] for one in told("doctor")["findings"])
+    run("detach", "--yes")
+    assert not path.exists() or "memdir" not in path.read_text()
+    run("attach", agent, "--yes")
+    assert "switched off" not in str(status_of(told, agent)["problems"])
+
+
+def test_what_else_is_switched_off_in_the_client_stays(run: Run, told: Told, user_home: Path, project: Path) -> None:
+    run("attach", "claude", "gemini", "qwen", "--yes")
+    paths = [switched_off(agent, user_home, project) for agent in ("claude", "gemini", "qwen")]
+    claude, gemini, qwen = paths
+    claude.write_text(claude.read_text().replace(str(project), "/another"))
+    assert "switched off" not in str(status_of(told, "claude")["problems"]), "only in another project"
+    gemini.write_text('{"memdir": {"enabled": false},  "theirs": {"enabled": false}}')
+    qwen.write_text(qwen.read_text().replace('"memdir"\n    ]', '"theirs",\n      "memdir"\n    ]'))
+    run("detach", "--yes")
+    assert json.loads(claude.read_text())["projects"] == {"/other": {"a": []}}
+    assert gemini.read_text().endswith('"theirs": {"enabled": false}}') and "memdir" not in gemini.read_text()
+    assert json.loads(qwen.read_text())["mcp"] == {"excluded": ["theirs"]}
+
+
+def test_a_server_of_the_users_by_our_name_stays_switched_off(run: Run, user_home: Path) -> None:
+    path = user_home / ".qwen/settings.json"
+    path.write_text('{"mcpServers": {"memdir": {"command": "theirs"}}, "mcp": {"excluded": ["memdir"]}}')
+    there = path.read_text()
+    run("attach", "qwen", "--yes")
+    path.write_text(path.read_text() + "\n")
+    run("detach", "--yes")
+    assert json.loads(path.read_text()) == json.loads(there)
+
+
 def test_what_claude_notes_of_the_server_in_a_repository_goes_with_it(run: Run, user_home: Path, project: Path) -> None:
     there = snapshot(project)
     run("attach", "claude", "--here", "--yes")

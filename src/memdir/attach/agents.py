@@ -133,11 +133,12 @@ class Agent:
         return os.path.join(self.home, "plugins", f"{NAME}.js") if self.name == "opencode" else ""
 
     @property
-    def noted_file(self) -> str:
-        """Where it notes of servers and hooks in a repository that its user allowed them, or was told of them."""
-        if self.name == "gemini":
-            return os.path.join(self.home, "trusted_hooks.json")
-        return self.hooks_file if self.name == "claude" and self.is_here else ""
+    def noted_files(self) -> tuple[str, ...]:
+        """Where it notes of servers and hooks that its user allowed them, switched them off, or was told of them."""
+        if self.name in ("codex", "opencode"):  # what is switched off says so itself
+            return ()
+        beside = ("trusted_hooks.json", "mcp-server-enablement.json") if self.name == "gemini" else ()
+        return (self.hooks_file, self.servers_file, *(os.path.join(self.home, name) for name in beside))
 
     def in_project(self, tree: str) -> Agent:
         """The same agent by what it reads in a repository; Claude Code has a file there for one person alone."""

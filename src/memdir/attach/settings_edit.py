@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from memdir.attach.agents import NAME, Agent, is_our_hook, is_our_plugin, is_our_server, is_ours, ours_at, part
@@ -119,7 +120,7 @@ def elsewhere(agent: Agent, record: AttachRecord) -> list[Agent]:
 
 
 def _files_of(agent: Agent) -> list[str]:
-    return [path for path in (agent.hooks_file, agent.servers_file, agent.plugin_file, agent.noted_file) if path]
+    return [path for path in (agent.hooks_file, agent.servers_file, agent.plugin_file, *agent.noted_files) if path]
 
 
 def _planned(agents: Sequence[Agent], change: FilesEdit, bare: FilesEdit | None = None) -> EditPlan:
@@ -285,12 +286,15 @@ def _detach(agent: Agent, files: dict[str, str | None], record: AttachRecord | N
     if hooks:
         text, gone = _without_hooks(JsonText(hooks, agent.hooks_file), was=was[agent.hooks_file])
         files[agent.hooks_file] = text.text
-    if noted := files.get(agent.noted_file):
+    for file in agent.noted_files:
         with suppress(BadMemoryFile):  # a damaged one says nothing to its agent either
-            text = JsonText(noted, agent.noted_file)
-            for path in text.paths(_is_noted):
-                text = _without_empty(text.without(path), path[:1], was[agent.noted_file])
-            files[agent.noted_file] = text.text
+            text = JsonText(files[file] or "", file)
+            is_taken = _is_taken(agent, files[agent.servers_file])
+            for path in text.paths(partial(_is_noted, is_taken=is_taken)):
+                text = text.without(path)
+                for depth in range(len(path) - 1, 0, -1):
+                    text = _without_empty(text, path[:depth], was[file])
+            files[file] = text.text if files[file] else files[file]
     if agent.plugin_file and is_our_plugin(files[agent.plugin_file]):
         files[agent.plugin_file] = None
     servers = files[agent.servers_file]
@@ -309,10 +313,26 @@ def _is_server_at(path: Sequence[str | int], value: object) -> bool:
     return len(path) == 2 and plain_name(path[1]) == NAME and isinstance(value, dict) and is_our_server(value)
 
 
-def _is_noted(path: Sequence[str | int], value: object) -> bool:
+def _is_noted(path: Sequence[str | int], value: object, *, is_taken: bool) -> bool:
     """Our server's name among those that were allowed or refused, or a hook of ours behind its name."""
+    if is_switched_off(path, value):
+        return not is_taken
     is_server = str(path[0]).endswith("McpjsonServers") and value == NAME if path else False
     return len(path) == 2 and (is_server or is_our_hook({"command": str(value).partition(":")[2]}))
+
+
+def _is_taken(agent: Agent, servers: str | None) -> bool:
+    """Whether a server of the user's has our name: whether that one is off is theirs to say."""
+    server = JsonText(servers or "", agent.servers_file).get(agent.servers_key, NAME)
+    return server is not None and not (isinstance(server, dict) and is_our_server(server))
+
+
+def is_switched_off(path: Sequence[str | int], value: object) -> bool:
+    """Whether a place of an agent's says that its user switched our server off, for one project or for all."""
+    if len(path) == 1:
+        return path[0] == NAME and isinstance(value, dict) and value.get("enabled") is False
+    is_of_project = len(path) == 4 and (path[0], path[2]) == ("projects", "disabledMcpServers")
+    return value == NAME and (is_of_project or tuple(path[:-1]) in (("mcp", "excluded"), ("disabledMcpjsonServers",)))
 
 
 # What was there before

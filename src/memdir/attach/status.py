@@ -14,7 +14,14 @@ from typing import Any, cast
 from memdir.attach.agents import NAME, Agent, all_agents, called_by, is_our_plugin, is_our_server, ours_at
 from memdir.attach.codex_toml import is_trusted, parsed_toml
 from memdir.attach.json_text import JsonText
-from memdir.attach.settings_edit import AttachRecord, elsewhere, read_settings_text, require_hooks, require_served
+from memdir.attach.settings_edit import (
+    AttachRecord,
+    elsewhere,
+    is_switched_off,
+    read_settings_text,
+    require_hooks,
+    require_served,
+)
 from memdir.disk.programs import find_program, output_of
 from memdir.disk.safe_path import is_inside
 from memdir.doctor import Finding, Severity
@@ -127,7 +134,24 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
             _look_at_own_memory(agent, one, memory)
             _look_for_silence(agent, one, memory, own)
             _look_at_learner(agent, one, memory)
+        if one.has_server:
+            files = dict.fromkeys(file for at in (agent, *places) for file in at.noted_files)
+            one.problems += [_switched_off(agent, file) for file in files if _is_off(file, memory.layout)]
     return found
+
+
+def _switched_off(agent: Agent, file: str) -> str:
+    return f"its MCP server is switched off in {file}: switch it on again in {agent.title}"
+
+
+def _is_off(file: str, layout: Layout) -> bool:
+    """Whether its user switched our server off in a file beside its entry, for this project or for all."""
+    try:
+        text = JsonText(read_settings_text(file, is_needed=False) or "", file)
+    except BadMemoryFile:
+        return False  # told where it matters
+    here = (layout.work_tree, layout.project)
+    return any(len(path) < 4 or os.path.realpath(str(path[1])) in here for path in text.paths(is_switched_off))
 
 
 def _try_plugin(agent: Agent, one: Attachment) -> None:
@@ -336,6 +360,8 @@ def _look_at_server(agent: Agent, found: Attachment) -> None:
     found.has_server = True
     command = server.get("command")
     found.server = str(command[0] if isinstance(command, list) and command else command)
+    if server.get("enabled") is False:
+        found.problems.append(_switched_off(agent, agent.servers_file))
 
 
 def _try_server(one: Attachment, answers: dict[str, bool]) -> None:
