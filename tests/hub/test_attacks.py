@@ -621,7 +621,8 @@ def test_no_line_of_the_log_is_forged(hub: HubServer, victim: Client, text: str)
     for line in hub.log.read_text(encoding="utf-8").splitlines():
         if line.startswith("{"):
             told = json.loads(line)
-            assert told.keys() <= {"at", "method", "route", "status", "ms"}
+            assert told.keys() <= {"at", "method", "route", "status", "ms", "kind"}
+            assert told.get("kind", "x").replace("-", "").isalpha()  # a word of ours
             assert "\n" not in told["route"] and text not in line
         else:
             assert line.startswith("memdir: on ")
