@@ -554,7 +554,7 @@ def _waiting_beside(memory: MemDir, session_id: str) -> Path:
     return Path(memory.session(session_id).transcript.path.removesuffix(".jsonl"), "waiting.jsonl")
 
 
-async def test_what_is_sent_before_the_chat_is_ready_outlives_a_kill_as_well(project: Path) -> None:
+async def test_what_is_sent_before_the_chat_is_ready_is_said_in_its_order(project: Path) -> None:
     """J1: in its order, before what is sent later."""
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     with drawn(project, memory=memory) as seen:
