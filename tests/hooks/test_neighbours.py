@@ -95,8 +95,8 @@ def test_what_is_learned_lies_in_the_directory_that_is_served(make_agent: MakeAg
     agent.prompt(told)
     agent.say(told)
     agent.stop()
-    wait_for(lambda: len(list(folder.glob("*.md"))) == 3)
-    assert "Mondays" in (folder / "MEMORY.md").read_text()
+    wait_for(lambda: "Mondays" in (folder / "MEMORY.md").read_text())
+    assert len(list(folder.glob("*.md"))) == 3
 
 
 @pytest.mark.parametrize(
