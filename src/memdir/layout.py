@@ -163,6 +163,7 @@ class Layout:
     unheard = _OfSession("unheard.json")  # what was said while memory was off, and nobody attends to the session yet
     shown = _OfSession("shown.json")  # which memories it was shown (R1)
     attended = _OfSession(ATTENDED_NAME)  # what is noted of another agent's session
+    earlier = _OfSession("earlier")  # there while what was said in one of those before is to be learned
     switched = _OfSession("switched")  # when memory was switched off and on again in one of those
     turn = _OfSession("turn")  # there while a turn of one of those is under way; says whether a sync waits for that
     session_memory = _OfSession("session-memory", "summary.md")  # its notes (N1)

@@ -395,6 +395,21 @@ def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run
     assert run("list", "--scope", "user").stdout.count("is called stable") == 1
 
 
+def test_the_past_alone_is_that_of_the_agents_that_are_attached_and_attaches_none(
+    run: Run, told: Told, user_home: Path
+) -> None:
+    (user_home / ".gemini/GEMINI.md").write_text("- The release branch is called stable\n")
+    assert "no agent is attached" in run("attach", "--past", "--yes", code=1).stderr
+    run("attach", "claude", "--yes")
+    for words in (("--dry-run",), ("--yes",)):
+        done = run("attach", "--past", *words)
+        assert "nothing that is not known yet" in done.stderr and done.stdout == ""
+    assert told("attach", "--past", "--json")["past"] == ""
+    assert [one["agent"] for one in told("attach", "--status")["agents"] if one["events"]] == ["claude"]
+    run("attach", "gemini", "--yes")
+    assert "1 note that" in run("attach", "--past").stderr
+
+
 def test_an_answer_that_is_none_is_asked_for_again_and_every_change_is_seen(
     run: Run, memdir_command: str, project: Path, user_home: Path
 ) -> None:

@@ -162,6 +162,64 @@ def test_what_was_said_before_memdir_came_is_not_its_business(agent: Agent, layo
     assert len(memories()) == 1 and "mock" in memories()[0]
 
 
+def seen_by_its_client(agent: Agent) -> None:
+    """Where the client keeps the sessions of this project: Claude Code by the name of its folder."""
+    os.environ["XDG_DATA_HOME"] = agent.environment["XDG_DATA_HOME"]
+    if agent.host == "claude":
+        slug = "".join(c if c.isalnum() else "-" for c in str(agent.project))
+        agent.transcript.parent.parent.joinpath(slug).symlink_to(agent.transcript.parent)
+
+
+@pytest.mark.parametrize("agent", ["claude", "opencode"], indirect=True)
+def test_what_was_said_before_memdir_came_is_learned_once_where_the_user_wants_it(
+    agent: Agent, layout: Layout, memories: Memories, memdir: Callable[..., Ran], is_idle: Callable[[], bool]
+) -> None:
+    """Q2, S5: of a session that goes on since, and nothing of what was said while memory was off."""
+    agent.say(OTHER, "I will use PostgreSQL.", at=time.time() - 3 * 86400)
+    agent.say("I always write commit messages in French.", at=time.time() - 86400)
+    turn(agent, layout, RULE)
+    work(agent)
+    switch(agent, layout, "variable", is_on=False)
+    agent.prompt(UNHEARD)
+    agent.say(UNHEARD, "I will use Kafka.")
+    agent.stop()
+    seen_by_its_client(agent)
+    memdir("attach", agent.host, "--yes")
+    switch(agent, layout, "variable", is_on=True)
+    turn(agent, layout, "We decided to deploy on Tuesdays because of the audit.")
+    assert "1 past session" in memdir("attach", "--past").err
+    wait_for(lambda: "PostgreSQL" in said_in(layout))
+    assert "nothing that is not known yet" in memdir("attach", "--past").err, "while it is learned"
+    wait_for(is_idle)
+    assert "nothing that is not known yet" in memdir("attach", "--past").err
+    assert all(word in said_in(layout) for word in ("mock", "French", "Tuesdays")) and "Kafka" not in said_in(layout)
+    before = len(events(layout))
+    turn(agent, layout, "The release branch is called stable, by the way.")
+    work(agent)
+    assert [one["event"] for one in events(layout)[before:]].count("memory.extract") == 1, "all else was learned"
+
+
+@pytest.mark.parametrize("agent", ["claude", "opencode"], indirect=True)
+def test_a_worker_that_is_killed_while_it_learns_what_was_said_before_loses_nothing_and_learns_nothing_twice(
+    agent: Agent, layout: Layout, memories: Memories
+) -> None:
+    """X10: whenever it is killed."""
+    agent.say(OTHER, "I will use PostgreSQL.", at=time.time() - 3 * 86400)
+    agent.say("I always write commit messages in French.", at=time.time() - 86400)
+    turn(agent, layout, RULE)
+    work(agent)
+    [session] = [path.parent.name for path in Path(layout.project_home).glob("*/attended")]
+    Path(layout.earlier(session)).touch()
+    turn(agent, layout, "We decided to deploy on Tuesdays because of the audit.")
+    worker = subprocess.Popen([agent.command, "hook", "--work", str(agent.project)], env=agent.environment)
+    wait_for(lambda: len(memories()) > 1)
+    worker.kill()
+    worker.wait()
+    work(agent)
+    assert all(word in said_in(layout) for word in ("mock", "PostgreSQL", "French", "Tuesdays"))
+    assert len(memories()) == 4 and not Path(layout.earlier(session)).exists()
+
+
 def test_a_session_that_is_first_seen_at_its_end_teaches_its_last_turn(
     agent: Agent, layout: Layout, memories: Memories, is_idle: Callable[[], bool]
 ) -> None:

@@ -19,6 +19,7 @@ from memdir.attach.settings_edit import (
     EditPlan,
     FileEdit,
     OwnMemory,
+    elsewhere,
     plan_attach,
     plan_detach,
     read_settings_text,
@@ -67,7 +68,12 @@ class Attach:
             help="where no model is configured: the built-in model learns (default), or the program of Claude Code or "
             "Codex itself, on your subscription",
         )
-        parser.add_argument("--past", action="store_true", help="learn from past sessions of this project too")
+        parser.add_argument(
+            "--past",
+            action="store_true",
+            help="learn from past sessions of this project too, also from what was said before in one that goes on; "
+            "without the name of an agent, from those that are attached",
+        )
         modes.add_argument("--not-here", action="store_true", help="switch memory off for this project")
         modes.add_argument("--here", action="store_true", help="in the settings of this repository, not in your own")
 
@@ -77,16 +83,14 @@ class Attach:
         known = all_agents(context.environment, is_guarded=any_guard(context.memory))
         if options.status:
             return report(_chosen(options.agents, known), context, as_json=options.json)
+        if options.past and not (options.agents or options.here or options.own_memory or options.learn_with):
+            return _learn_past(known, options, context)
         agents = _wanted(options.agents, known, context)
         agents = _in_repository(agents, context) if options.here else agents
         chosen = _own_memories(agents, options, context)
         learner = options.learn_with or _asked_who_learns(agents, options, context)
 
-        past: Any = None
-        if context.memory.settings.enabled and (options.past or _is_asking(options)):
-            past = import_module("memdir.hooks.past_sessions").PastSessions.of(context.memory)  # not across surfaces
-            if options.past and not options.json:
-                context.note(f"to learn from: {past.estimate or 'nothing that is not known yet'}")
+        past = _past([agent.name for agent in agents], options, context)
 
         def planned() -> EditPlan:
             plan = plan_attach(agents, program_path(), chosen, _record(context))
@@ -217,6 +221,40 @@ def _chosen(names: Sequence[str], known: dict[str, Agent]) -> list[Agent]:
         hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}; others take `memdir mcp`"
         raise UsageError(f"there is no agent {strange[0]!r}", remedy=hint)
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
+
+
+def _past(names: Sequence[str], options: argparse.Namespace, context: Any) -> Any:
+    """What there is to learn from past sessions of these agents; None where nobody asks, or memory is off."""
+    if not context.memory.settings.enabled or not (options.past or _is_asking(options)):
+        return None
+    module: Any = import_module("memdir.hooks.past_sessions")  # surfaces do not import each other
+    past = module.PastSessions.of(context.memory, names)
+    if options.past and not options.json:
+        context.note(f"to learn from: {past.estimate or 'nothing that is not known yet'}")
+    return past
+
+
+def _learn_past(known: dict[str, Agent], options: argparse.Namespace, context: Any) -> int:
+    """`--past` without the name of an agent attaches none: it learns from those that are."""
+    record = _record(context)
+    looked = [
+        (name, look_at(at, is_installed=False))
+        for name in known
+        for at in (known[name], *elsewhere(known[name], record))
+    ]
+    names = list(dict.fromkeys(name for name, one in looked if one.is_attached or one.has_plugin))
+    if not names:
+        raise MemdirError("no agent is attached", remedy="Name one to attach it: memdir attach claude --past")
+    past, settings = _past(names, options, context), context.memory.settings
+    if past is None:
+        raise MemdirError(f"memory is off here: {settings.off_because}", remedy=settings.turn_on)
+    if not options.dry_run:
+        past.offer(context, is_wanted=True)
+    return (
+        int(context.print_json({"changes": [], "refused": {}, "written": False, "past": past.estimate}))
+        if options.json
+        else 0
+    )
 
 
 def _wanted(names: Sequence[str], known: dict[str, Agent], context: Any) -> list[Agent]:

@@ -6,13 +6,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from memdir.disk.append import append_bytes
+from memdir.disk.atomic import keep_bytes
 from memdir.disk.plain_file import read_if_plain
 from memdir.errors import MemdirError
+from memdir.hooks.hook import HOSTS
 from memdir.hooks.work_queue import WorkQueue
 from memdir.hooks.worker import host_program
 from memdir.layout import Layout
@@ -21,13 +24,14 @@ from memdir.model.choose import model_name
 from memdir.process import detach
 from memdir.settings import provider_of
 from memdir.text.words import counted
-from memdir.transcript.attended import Attended
+from memdir.transcript.attended import BEFORE_SECONDS, FROM_THE_BEGINNING, Attended
+from memdir.transcript.message import said_at
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.gemini import GeminiSessions
-from memdir.transcript.sources.source import SessionRef
+from memdir.transcript.sources.source import SessionRef, TranscriptSource
+from memdir.transcript.tokens import estimate_message
 
 BYTES_A_TOKEN = 12  # of a transcript: most of it is tool output and bookkeeping, which nobody is shown
-FROM_THE_BEGINNING = 1.0  # a time before everything that was ever said
 MAX_FILE_BYTES = 1 << 20  # of a file of notes
 MIN_WORDS = 3  # of a note: less is a heading, or a key without its value
 _NOTE = re.compile(r"^(?:[-*+]|\d+[.)])[ \t]+(.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
@@ -37,21 +41,20 @@ _PREFERENCES = re.compile(r"^#+ *(?:user )?(?:preferences|profile)\b.*?$(.*?)(?=
 
 @dataclass(frozen=True)
 class PastSessions:
-    """The sessions of this project that memdir has not attended to, the oldest first, and the notes that Codex and
-    Gemini CLI keep, each with the scope it is for."""
+    """The sessions of this project, or the part of one before memdir came, that memdir has not attended to, the oldest
+    first, and the notes that Codex and Gemini CLI keep, each with the scope it is for."""
 
     refs: tuple[SessionRef, ...]
     notes: tuple[tuple[str, str], ...]
 
     @staticmethod
-    def of(memory: MemDir) -> PastSessions:
-        sources = all_sources(memory.places.environment).items()
-        folder, layout = memory.layout.work_tree, memory.layout
-        found = [ref for agent, source in sources if agent != "memdir" for ref in source.sessions(folder)]
-        new = [ref for ref in found if not os.path.exists(layout.attended(ref.id))]
+    def of(memory: MemDir, hosts: Collection[str]) -> PastSessions:
+        sources, layout = all_sources(memory.places.environment), memory.layout
+        asked = [sources[HOSTS[host]] for host in HOSTS if host in hosts]
+        found = [_left(ref, source, layout) for source in asked for ref in source.sessions(layout.work_tree)]
         known = _text(_taken_over(layout)).split()
-        notes = dict.fromkeys(one for one in _notes(memory) if _sum(one) not in known)
-        return PastSessions(tuple(sorted(new, key=lambda ref: ref.modified)), tuple(notes))
+        notes = dict.fromkeys(one for one in _notes(memory, hosts) if _sum(one) not in known)
+        return PastSessions(tuple(sorted(filter(None, found), key=lambda ref: ref.modified)), tuple(notes))
 
     @property
     def estimate(self) -> str:
@@ -85,8 +88,11 @@ class PastSessions:
         memory.start()
         queue = WorkQueue(memory.layout)
         for ref in self.refs:
-            attended = Attended(ref.id, ref.agent, ref.path, memory.layout.work_tree, begun=FROM_THE_BEGINNING)
-            attended.save(memory.layout)
+            if os.path.exists(memory.layout.attended(ref.id)):
+                keep_bytes(memory.layout.earlier(ref.id), b"")
+            else:
+                attended = Attended(ref.id, ref.agent, ref.path, memory.layout.work_tree, begun=FROM_THE_BEGINNING)
+                attended.save(memory.layout)
             queue.add(ref.id)
         if self.refs:
             detach("hook", "--work", memory.layout.work_tree)
@@ -101,6 +107,19 @@ class PastSessions:
             append_bytes(_taken_over(memory.layout), sums.encode())
 
 
+def _left(ref: SessionRef, source: TranscriptSource, layout: Layout) -> SessionRef | None:
+    """A session with the size of what memdir has not attended to of it; None where that is nothing, or on its way."""
+    if not os.path.exists(layout.attended(ref.id)):
+        return ref
+    attended = Attended.at(layout.attended(ref.id))
+    if attended is None or os.path.exists(layout.earlier(ref.id)):
+        return None
+    end = attended.begun + BEFORE_SECONDS
+    said = takewhile(lambda one: (said_at(one) or 0.0) <= end, source.messages(ref))
+    tokens = sum(map(estimate_message, attended.before(layout, said)))
+    return replace(ref, size=tokens * BYTES_A_TOKEN) if tokens else None
+
+
 def _taken_over(layout: Layout) -> str:
     """Where stands which notes were taken over: nobody is offered them again, whatever became of them here."""
     return os.path.join(layout.attached, "notes")
@@ -110,13 +129,15 @@ def _sum(note: tuple[str, str]) -> str:
     return hashlib.sha256("\n".join(note).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _notes(memory: MemDir) -> Iterator[tuple[str, str]]:
-    """What stands in the memory files of agents that keep them in another form: read, never written (Q2)."""
+def _notes(memory: MemDir, hosts: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What stands in the memory files of these agents that keep them in another form: read, never written (Q2)."""
     environment = memory.places.environment
     own = "user" if memory.places.learns_for_all_projects else "project"
-    for name in ("MEMORY.md", "memory_summary.md"):
+    for name in ("MEMORY.md", "memory_summary.md") if "codex" in hosts else ():
         text = _text(os.path.join(environment.codex_home, "memories", name))
         yield from ((own, note) for part in _PREFERENCES.findall(text) for note in _notes_in(part))
+    if "gemini" not in hosts:
+        return
     yield from ((own, note) for note in _notes_in(_text(os.path.join(environment.gemini_home, "GEMINI.md"))))
     for folder in GeminiSessions(environment.gemini_home).folders(memory.layout.work_tree):
         kept = os.path.join(folder, "memory")

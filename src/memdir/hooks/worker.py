@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from memdir.disk.append import append_bytes
+from memdir.disk.atomic import delete_file
 from memdir.disk.lock import locked
 from memdir.errors import BudgetReached, DiskError, LockBusy, MemdirError
 from memdir.events import request_refused
@@ -26,7 +27,7 @@ from memdir.remember.turn import is_asked
 from memdir.search.index_store import MemoryIndex
 from memdir.session import Session
 from memdir.settings import Settings
-from memdir.transcript.attended import Attended, late_sessions, own_transcript
+from memdir.transcript.attended import FROM_THE_BEGINNING, Attended, late_sessions, own_transcript
 from memdir.transcript.message import Message, said_at
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.source import SessionRef, TranscriptSource
@@ -185,9 +186,22 @@ class _Learning:
         ref = source.session(self.attended.session, self._transcript()) if source else None
         if source is None or ref is None:
             return True
+        if not await self._learn_earlier(source, ref, queue):
+            return False
         looked = time.time_ns() - FILE_CLOCK_NS
         placed = self._new(source, ref)
         messages = [message for _, message in placed]
+        if not await self._learn_all(messages, queue):
+            return False
+        await self.session.update_docs(messages, folder=self.attended.folder)
+        asked, earlier = [place for place, message in placed if is_asked(message)], self.attended.place
+        self.attended.place = asked[-1] if asked else earlier
+        self.attended.save(self.memory.layout, looked_ns=looked)  # what is said meanwhile may have no end to be told of
+        await self._take_notes(source, ref)
+        return not self.is_begun or self.attended.place > earlier
+
+    async def _learn_all(self, messages: Sequence[Message], queue: WorkQueue) -> bool:
+        """Learn from all that comes after the cursor, one piece after the other; False when one failed."""
         while messages:
             before = self.session.state.extract_cursor
             files = await self.session.learn(messages)
@@ -198,12 +212,24 @@ class _Learning:
                 return False
             if is_stuck:
                 break
-        await self.session.update_docs(messages, folder=self.attended.folder)
-        asked, earlier = [place for place, message in placed if is_asked(message)], self.attended.place
-        self.attended.place = asked[-1] if asked else earlier
-        self.attended.save(self.memory.layout, looked_ns=looked)  # what is said meanwhile may have no end to be told of
-        await self._take_notes(source, ref)
-        return not self.is_begun or self.attended.place > earlier
+        return True
+
+    async def _learn_earlier(self, source: TranscriptSource, ref: SessionRef, queue: WorkQueue) -> bool:
+        """The same of what was said before memdir attended to it, where the user wants that. From then on all of it was
+        heard; whatever kills this, the next goes on from there."""
+        layout, state = self.memory.layout, self.session.state
+        wanted = layout.earlier(self.attended.session)
+        if not os.path.exists(wanted):
+            return True
+        state.go_back()
+        said = (message for _, message in source.placed(ref))
+        if not await self._learn_all(self.attended.before(layout, said), queue):
+            return False
+        self.attended.begun = FROM_THE_BEGINNING
+        self.attended.save(layout, looked_ns=os.stat(layout.attended(self.attended.session)).st_mtime_ns)
+        state.go_on()
+        delete_file(wanted)
+        return True
 
     def _transcript(self) -> str:
         """Where the transcript lies. That a link has come into the way since it was noted is looked at again."""

@@ -42,6 +42,7 @@ class SessionState:
     layout: Layout
     memory_is_on: bool = True
     extract_cursor: str = ""
+    went_back_from: str | None = None  # where the cursor stood, while what was said earlier is learned from
     turns_since_extraction: int = 0
     summarized_up_to: str = ""
     tokens_at_summary: int = 0
@@ -66,6 +67,7 @@ class SessionState:
                 extract_cursor=str(found["extractCursor"]),
                 summarized_up_to=str(found["summarizedUpTo"]),
                 tokens_at_summary=int(found["tokensAtSummary"]),
+                went_back_from=found.get("wentBackFrom"),
                 failures=int(found.get("failures", 0)),
                 failed_up_to=str(found.get("failedUpTo", "")),
                 docs={str(key): str(seen) for key, seen in dict(found.get("docs", {})).items()},
@@ -91,6 +93,18 @@ class SessionState:
         self.extract_cursor = message_id
         self.failures, self.failed_up_to = 0, ""
         self._save()
+
+    def go_back(self) -> None:
+        """What was said before all that was learned from is next, or what a crash left of it."""
+        if self.went_back_from is None:
+            self.went_back_from = self.extract_cursor
+            self.move_cursor("")
+
+    def go_on(self) -> None:
+        """That is done: next is what it went back from."""
+        if (cursor := self.went_back_from) is not None:
+            self.went_back_from = None
+            self.move_cursor(cursor or self.extract_cursor)
 
     def pass_over(self, said: Sequence[Message], heard: Collection[str], *, is_saved: bool) -> None:
         """This was said while memory was off, but for what was heard before: nothing is learned from it, now or later.
@@ -198,6 +212,7 @@ class SessionState:
             "extractCursor": self.extract_cursor,
             "summarizedUpTo": self.summarized_up_to,
             "tokensAtSummary": self.tokens_at_summary,
+            "wentBackFrom": self.went_back_from,
             "failures": self.failures,
             "failedUpTo": self.failed_up_to,
             "docs": dict(self.docs),

@@ -20,6 +20,7 @@ MAX_BYTES = 16 << 10  # five lines, two of them paths
 MAX_LATE = 20  # sessions that are looked at when another starts: the newest; at the others the worker looks
 MAX_TRANSCRIPT_BYTES = 64 << 20
 MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
+FROM_THE_BEGINNING = 1.0  # a time before everything that was ever said
 BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 
 
@@ -61,6 +62,12 @@ class Attended:
                 is_heard = next((is_on for since, is_on in reversed(switched) if at >= since), not self.begun)
             found.append(one if is_heard else replace(one, is_off=True))
         return found
+
+    def before(self, layout: Layout, messages: Iterable[Message]) -> list[Message]:
+        """Messages of this session that were said before memdir attended to it, and not while memory was off."""
+        said, first = list(messages), Attended(self.session, "", "", "", begun=FROM_THE_BEGINNING)
+        both = zip(self.heard(layout, said), first.heard(layout, said), strict=True)
+        return [all_along for now, all_along in both if now.is_off and not all_along.is_off]
 
     def save(self, layout: Layout, *, looked_ns: int | None = None) -> None:
         """Keep the note, as of now or of the moment at which its transcript was looked at."""
