@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
+import os
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -502,8 +505,46 @@ async def test_a_damaged_list_of_turns_costs_at_most_the_damaged_one_and_throws_
     Unlearned(state).keep(turns)
     path = Path(Unlearned(state).path)
     data = path.read_bytes()
-    path.write_bytes({"last byte": data[:-1], "half": data[: len(data) * 3 // 4], "garbled": b"\xff" * 9}[damage])
+    path.write_bytes(
+        {"last byte": data[:-1], "half": data[: data.rindex(b'{"type":"assistant"') + 20], "garbled": b"\xff" * 9}[
+            damage
+        ]
+    )
     damaged = path.read_bytes()
     found = Unlearned(state).turns(Request("m"))
-    assert len(found) == {"last byte": 2, "half": 1, "garbled": 0}[damage]
-    assert path.with_name(path.name + ".damaged").read_bytes() == damaged
+    assert len(found) == {"last byte": 2, "half": 2, "garbled": 0}[damage]
+    assert damage == "garbled" or "Tom owns service 1." in str(found[1].messages), "what can be read of it is not lost"
+    Unlearned(state).turns(Request("m"))
+    [aside] = path.parent.glob(f"{path.name}.damaged-*")
+    assert aside.read_bytes() == damaged
+
+
+def test_a_list_of_turns_that_cannot_be_read_now_is_not_written_over(project: Path) -> None:
+    state = SessionState.load("s1", open_memory(project).layout)
+    path = Path(Unlearned(state).path)
+    path.mkdir(parents=True)
+    unlearned = Unlearned(state)
+    assert unlearned.turns(Request("m")) == []
+    unlearned.keep([])
+    assert path.is_dir()
+
+
+@pytest.mark.parametrize("call", [anthropic, responses, ours])
+async def test_where_a_damage_took_what_was_noted_of_a_session_what_is_said_next_is_learned(
+    project: Path, call: Call, events: Events
+) -> None:
+    """X10, L2: what was said before may be purged, or learned; no message of these hosts bears a time."""
+    memory = open_memory(project, model=BuiltinModel(), flags=OFF, sink=events)
+    async with memory.session("monday") as session:
+        session.turn_ended(*call(FACTS[0]))
+    before, path = kept(memory), Path(memory.layout.session_state("monday"))
+    path.write_text("{damaged")
+    os.utime(path, (time.time() - 60, time.time() - 60))
+    for said in FACTS[1:3]:
+        async with memory.session("monday") as session:
+            session.turn_ended(*call(said))
+    assert kept(memory) == before + 2
+    assert json.loads(path.read_text())["lostUntil"] < time.time() - 59
+    [aside] = path.parent.glob("state.json.damaged-*")
+    assert aside.read_text() == "{damaged" and str(aside) in str([event.fields for event in events.events])
+    await memory.close()

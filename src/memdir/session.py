@@ -561,7 +561,10 @@ class Session:
     def state(self) -> SessionState:
         """How far the work behind the conversation has come."""
         memory = self._memory
-        return SessionState.load(self.id, memory.layout, memory_is_on=self._was_on)
+        state = SessionState.load(self.id, memory.layout, memory_is_on=self._was_on)
+        if state.damage:
+            memory.sink.emit(request_refused(what="learning from what was said before", reason=f"see {state.damage}"))
+        return state
 
     @cached_property
     def _plan(self) -> ExtractionPlan:

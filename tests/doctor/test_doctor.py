@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from memdir.memdir import open_memory
+from memdir.remember.session_state import SessionState
 from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]
@@ -48,6 +49,21 @@ def test_a_healthy_store_is_called_healthy(memdir: Memdir, folder: Path) -> None
     ran = memdir("doctor")
     assert ran.code == 0
     assert "1 memory looked at: healthy" in ran.out
+
+
+def test_what_is_noted_of_a_session_and_damaged_is_named(memdir: Memdir, folder: Path, project: Path) -> None:
+    """X10, L2: before somebody goes on there, and when it is set aside."""
+    layout = open_memory(project).layout
+    SessionState("monday", layout).begin()
+    path = Path(layout.session_state("monday"))
+    assert "session" not in found(memdir)
+    path.write_text("{damaged")
+    [finding] = found(memdir)["session"]
+    assert finding["file"] == str(path) and finding["severity"] == "warning"
+    assert path.read_text() == "{damaged", "the doctor only looks"
+    SessionState.load("monday", layout).move_cursor("m1")
+    [finding] = found(memdir)["session"]
+    assert finding["file"].startswith(f"{path}.damaged-") and finding["severity"] == "note"
 
 
 def test_an_empty_store_is_healthy(memdir: Memdir) -> None:

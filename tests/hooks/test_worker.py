@@ -346,16 +346,19 @@ def test_a_session_at_work_when_another_starts_is_learned_from_once_and_to_its_e
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff"])
-def test_a_session_of_which_nobody_knows_what_was_learned_is_told_of(
+def test_of_a_session_of_which_nobody_knows_what_was_learned_only_what_is_said_then_is(
     agent: Agent, layout: Layout, memories: Memories, damage: bytes
 ) -> None:
-    """L2: nor what was purged of it."""
+    """L2, X10: nor what was purged of it."""
     turn(agent, layout, RULE)
     path = Path(layout.session_state(agent.session))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(damage)
     work(agent)
-    assert not memories() and f"{path} is damaged" in str(events(layout))
+    assert not memories() and f"{path}.damaged-" in str(events(layout))
+    turn(agent, layout, OTHER)
+    work(agent)
+    assert len(memories()) == 1
 
 
 def test_a_transcript_that_is_named_later_is_learned_from(agent: Agent, layout: Layout, memories: Memories) -> None:

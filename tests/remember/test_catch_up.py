@@ -232,13 +232,35 @@ async def test_a_session_that_nobody_foresaw_keeps_no_other_from_being_learned(
 
 
 def test_sessions_of_which_nobody_knows_what_was_learned_take_no_others_place(
-    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, clock: Clock
 ) -> None:
     for number in range(MAX_SESSIONS):
         talk(f"lost{number}", age=9)
-        Path(layout.session_state(f"lost{number}")).write_text("{damaged")
+        path = Path(layout.session_state(f"lost{number}"))
+        path.write_text("{damaged")
+        os.utime(path, (clock.now, clock.now))
     talk("one")
     assert [session.id for session in machine(ScriptedModel([])).behind("x")] == ["one"]
+
+
+async def test_of_a_session_of_which_nobody_knows_what_was_learned_what_was_said_since_is_caught_up_on(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, clock: Clock
+) -> None:
+    """X10, L2."""
+    path = Path(layout.session_state("one"))
+    conversation = talk("one")
+    path.write_text("{damaged")
+    os.utime(path, (clock.now, clock.now))
+    clock.now += 60
+    conversation = Conversation.resume(conversation.transcript)
+    conversation.add(user("Deploys happen on Fridays only, says the release team."))
+    last = conversation.add(Message("assistant", (Text("I see, as you say."),)))
+    conversation.transcript.close()
+    model = ScriptedModel([says("-")])
+    await machine(model).run("x")
+    assert SAID not in str(model.requests) and "Fridays" in str(model.requests)
+    assert SessionState.load("one", layout).extract_cursor == last.id
+    assert machine(model).behind("x") == []
 
 
 async def test_a_session_without_words_is_looked_at_once(

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -711,18 +712,34 @@ def test_a_long_conversation_that_was_purged_stays_so(bench: Bench) -> None:
     assert (again.extract_cursor, len(again.unheard)) == (messages[-1].id, len(messages))
 
 
-def test_from_a_conversation_of_which_nobody_knows_what_was_learned_nothing_is(bench: Bench) -> None:
-    """L2, S5: some of it may be purged, or was said while memory was off. What cannot be read is not written over."""
-    bench.session.leave_out([user("My salary is 90k.", message_id="m1")])
+def test_where_a_damage_took_what_was_purged_of_a_conversation_what_was_said_by_then_is_not_learned(
+    bench: Bench,
+) -> None:
+    """L2, S5: nor what was said while memory was off. It stays so, also in a fork and for who has it open."""
+    salary = user("My salary is 90k.", message_id="m1")
+    said = [salary, replace(salary, timestamp="2026-01-02T10:00:00Z")]
+    said.append(replace(user(SAID, message_id="m2"), timestamp="2026-01-02T10:02:00Z"))
+    bench.session.leave_out([salary])
     path = Path(bench.session.layout.unheard("session-1"))
     path.write_text(path.read_text()[:-9])
-    again = SessionState.load("session-1", bench.session.layout)
-    assert [one.is_off for one in again.heard([user("My salary is 90k.", message_id="m1"), user(SAID)])] == [True, True]
+    moment = datetime(2026, 1, 2, 10, 1, tzinfo=UTC).timestamp()
+    os.utime(path, (moment, moment))
     damaged = path.read_bytes()
+    again = SessionState.load("session-1", bench.session.layout)
+    assert [one.is_off for one in again.heard(said)] == [True, True, False]
+    again.move_cursor("m0")
+    [aside] = path.parent.glob("unheard.json.damaged-*")
+    assert aside.read_bytes() == damaged
+    for one in (again, SessionState.load("session-1", bench.session.layout), bench.session):
+        assert [message.is_off for message in one.heard(said)][-2:] == [True, False]
+
+
+def test_what_is_kept_of_a_conversation_and_closed_to_us_is_not_written_over(bench: Bench) -> None:
+    path = Path(bench.session.layout.session_state("session-1"))
+    path.mkdir(parents=True)
+    again = SessionState.load("session-1", bench.session.layout)
     again.move_cursor("m1")
-    again.leave_out([user(SAID, message_id="m2")])
-    assert path.read_bytes() == damaged
-    assert SessionState.load("session-1", bench.session.layout).is_lost
+    assert path.is_dir() and [one.is_off for one in again.heard([user(SAID)])] == [True]
 
 
 async def test_a_conversation_that_is_not_learned_from_says_why(bench: Bench) -> None:

@@ -36,6 +36,7 @@ from memdir.doctor.surroundings import (
     check_orphans,
     check_permissions,
     check_project_git,
+    check_sessions,
     check_settings,
     check_slug,
     check_unfinished,
@@ -175,6 +176,7 @@ def _around(memory: MemDir, store: MemoryStore) -> Iterator[Finding]:
     yield from check_home(memory.layout.home)
     yield from check_unfinished(store)
     yield from check_drafts(store)
+    yield from check_sessions(memory)
     yield from check_history(store)
     yield from check_project_git(memory)
     yield from check_bash()

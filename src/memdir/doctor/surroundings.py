@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import stat
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from memdir.agent.bash import is_installed
 from memdir.disk.atomic import nearest_existing
-from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_file import read_if_plain, read_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
@@ -19,6 +20,7 @@ from memdir.errors import DiskError, HistoryError, ModelError
 from memdir.layout import nfc, root_of_store, slug_of
 from memdir.memdir import MemDir
 from memdir.model.choose import choose_model
+from memdir.remember.session_state import MAX_UNLEARNED_BYTES, sessions_in
 from memdir.settings import UNTRUSTED
 from memdir.store.identity import stores
 from memdir.store.journal import found_aside, waiting_journals
@@ -171,6 +173,28 @@ def check_unfinished(store: MemoryStore) -> Iterator[Finding]:
         if os.path.islink(path):
             message = "a link stood where memdir keeps its own files; it was not followed, and is set aside"
         yield Finding("journal", "note", message, path, "Look into it for a text that you miss, then delete it")
+
+
+def check_sessions(memory: MemDir) -> Iterator[Finding]:
+    """What is kept of sessions and cannot be read: how far each was learned from, and what is still to be learned."""
+    layout, end = memory.layout, "what is said from then on is learned, what was said before is not"
+    for name in sessions_in(layout):
+        for path in (layout.session_state(name), layout.unheard(name), layout.unlearned(name)):
+            for aside in found_aside(path):
+                message = f"what was noted of a session was damaged and is set aside; {end}"
+                remedy = "Look into it for what you miss and `memdir remember` that, then delete it"
+                yield Finding("session", "note", message, aside, remedy)
+            if os.path.lexists(path) and not _holds_json(path):
+                message = f"what is noted of a session cannot be read. It is set aside when that goes on; {end}"
+                yield Finding("session", "warning", message, path, "")
+
+
+def _holds_json(path: str) -> bool:
+    try:
+        lines = read_plain(path, max_bytes=MAX_UNLEARNED_BYTES).splitlines()
+        return bool(lines) and all(isinstance(json.loads(line), dict) for line in lines)
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def check_drafts(store: MemoryStore) -> Iterator[Finding]:

@@ -180,7 +180,7 @@ class _Learning:
         and comes again."""
         if self.session.state.is_lost:  # what was purged of it, nobody knows
             path = self.memory.layout.session_state(self.attended.session)
-            self.memory.sink.emit(request_refused(what="learning from a session", reason=f"{path} is damaged"))
+            self.memory.sink.emit(request_refused(what="learning from a session", reason=f"{path} cannot be read"))
             return True
         source = all_sources(self.memory.places.environment).get(self.attended.agent)
         ref = source.session(self.attended.session, self._transcript()) if source else None

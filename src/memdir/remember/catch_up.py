@@ -106,13 +106,13 @@ class CatchUp:
         for ref in reversed(newest_first(refs)):
             if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
                 session = SessionState.load(ref.id, self.layout)
-                if not session.is_lost and self._is_behind(ref, session):
+                if self._is_behind(ref, session):
                     found.append(session)
         return found[:MAX_SESSIONS]
 
     def _is_behind(self, ref: SessionRef, session: SessionState) -> bool:
         last = _last_message(ref.path)
-        if last is None or last.uuid == session.extract_cursor:
+        if last is None or last.uuid == session.extract_cursor or not (last.message and session.is_known(last.message)):
             return False
         is_own = str(last.fields.get("version", "")).startswith("memdir")
         if not is_own and self.clock() - ref.modified < IDLE_SECONDS:

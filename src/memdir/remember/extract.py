@@ -113,7 +113,6 @@ class Extraction:
     _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
     _abort: Abort = field(default_factory=Abort)
     progress: ForkProgress = field(default_factory=ForkProgress)  # of the run that goes on
-    _times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
 
     def joined(self, turn: FinishedTurn) -> FinishedTurn:
         """A call of a turn with what was said in its calls before, where the host sends only what is new (with
@@ -253,7 +252,7 @@ class Extraction:
         new = [message for message in messages_after(dated, self.session.extract_cursor) if not message.is_off]
         roots = [store.root for store in self.plan.stores]
         if not new:
-            return self._skip("damaged_state" if self.session.is_lost else "nothing_new")
+            return self._skip("nothing_new" if all(map(self.session.is_known, turn.messages)) else "damaged_state")
         own = self._written_in(new)
         saved = self._without_deleted(saved_below(new, roots, self.plan.cwd) if own is None else own)
         if saved and not has_more_than(new, b"\n".join(map(_bytes_of, saved)).decode("utf-8", "replace")):
@@ -390,12 +389,12 @@ class Extraction:
         turn = replace(turn, ended=turn.ended or self.clock())
         for message in () if turn.is_past else turn.own:
             if not message.timestamp:
-                self._times.setdefault(known_as(message), turn.ended)
+                self.session.times.setdefault(known_as(message), turn.ended)
         return turn
 
     def _time_of(self, message: Message) -> str:
         """When a message was said; "" for an old one of which nobody knows."""
-        known = self._times.get(known_as(message))
+        known = self.session.times.get(known_as(message))
         return message.timestamp or (datetime.fromtimestamp(known, UTC).isoformat() if known else "")
 
     async def _fork(

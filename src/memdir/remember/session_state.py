@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import uuid
 import weakref
 from collections import Counter
@@ -14,16 +15,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memdir.disk.append import append_bytes
-from memdir.disk.atomic import delete_file, keep_bytes, write_bytes_atomic
+from memdir.disk.atomic import delete_file, keep_bytes
 from memdir.disk.lock import locked
 from memdir.disk.open_writers import mark_writing
-from memdir.disk.plain_file import open_descriptor, read_plain
+from memdir.disk.plain_file import open_descriptor, read_plain, read_with_status
 from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
 from memdir.remember.turn import FinishedTurn, known_as, messages_after
 from memdir.transcript.conversation import Branch
-from memdir.transcript.message import Block, Message, Text
+from memdir.transcript.message import Block, Message, Text, said_at
+from memdir.transcript.reader import read_line
 from memdir.transcript.record import encode, message_fields, record_from
 from memdir.transcript.transcript import Transcript
 
@@ -54,6 +56,9 @@ class SessionState:
     purged: frozenset[str] = frozenset()  # those of them that a purge left out,
     lifted: frozenset[str] = frozenset()  # and those that came back with it
     unheard_words: tuple[str, ...] = ()  # the same by their lines: a host may send them again under other ids
+    lost_until: float = 0.0  # of a damaged one: what was said by then may be learned already, off or purged
+    damage: str = ""  # what such a one says, set aside
+    times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
     is_lost: bool = False  # what is kept of it cannot be read now: nothing is learned from it, nor written over that
 
     @staticmethod
@@ -61,22 +66,18 @@ class SessionState:
         """A session as a crash left it, or a new one where nothing is kept of it."""
         session = SessionState(session_id, layout, memory_is_on)
         try:
-            found = json.loads(read_plain(session._path, max_bytes=MAX_UNLEARNED_BYTES))
-            return replace(
-                session,
-                extract_cursor=str(found["extractCursor"]),
-                summarized_up_to=str(found["summarizedUpTo"]),
-                tokens_at_summary=int(found["tokensAtSummary"]),
-                went_back_from=found.get("wentBackFrom"),
-                failures=int(found.get("failures", 0)),
-                failed_up_to=str(found.get("failedUpTo", "")),
-                docs={str(key): str(seen) for key, seen in dict(found.get("docs", {})).items()},
-                docs_seen=str(found.get("docsSeen", "")),
-                unheard_words=tuple(map(str, found.get("unheardWords", ()))),
-                **_left_out(found),
-            )
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return replace(session, **session._kept())
+        except OSError:
             return replace(session, is_lost=os.path.lexists(session._path))
+
+    def _kept(self) -> dict[str, Any]:
+        """What is kept of it. Of what is damaged a copy is set aside, and what was said until it was last written
+        counts as unheard: what was purged of that, nobody knows (L2)."""
+        data, status = read_with_status(self._path, max_bytes=MAX_UNLEARNED_BYTES)
+        try:
+            return _fields_of(json.loads(data))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return {"lost_until": min(status.st_mtime, time.time()), "damage": _set_aside(self._path, data)}
 
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
@@ -144,12 +145,17 @@ class SessionState:
         its lines, as often as they were said then: a host sends them again under other ids, with a reminder before
         them, or joined to what was said later."""
         self._hear_of_others()
-        if self.is_lost:
-            return tuple(replace(one, is_off=True) for one in messages)
+        messages = [one if self.is_known(one) else replace(one, is_off=True) for one in messages]
         left = Counter(self.unheard_words)
         for one in messages if left else ():
             left.subtract(_lines(one) if one.id in self.unheard else ())
         return tuple(replace(one, is_off=True) if one.id in self.unheard else _without(one, left) for one in messages)
+
+    def is_known(self, message: Message) -> bool:
+        """Whether it is known what became of it: of what was said before a damage it is not."""
+        if not self.lost_until:
+            return not self.is_lost
+        return (said_at(message) or self.times.get(known_as(message), 0.0)) > self.lost_until
 
     def is_purged(self, heard: Iterable[Message]) -> bool:
         """Whether a person had some of what was heard left out since: what was made of it is not kept (L2)."""
@@ -200,10 +206,12 @@ class SessionState:
 
     def _hear_of_others(self) -> None:
         """Take in what others have noted that nothing is learned from: that grows, but for purges that were undone."""
-        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
-            found = _left_out(json.loads(read_plain(self._path, max_bytes=MAX_UNLEARNED_BYTES)))
-            self.purged, self.lifted = found["purged"], found["lifted"]
-            self.unheard = (self.unheard | found["unheard"]) - self.lifted
+        with suppress(OSError):
+            found = self._kept()
+            self.lost_until = max(self.lost_until, found["lost_until"])
+            if "purged" in found:
+                self.purged, self.lifted = found["purged"], found["lifted"]
+                self.unheard = (self.unheard | found["unheard"]) - self.lifted
 
     def _write(self, path: str) -> None:
         if self.is_lost:
@@ -219,6 +227,7 @@ class SessionState:
             "docsSeen": self.docs_seen,
             **{name: sorted(getattr(self, name)) for name in _LEFT_OUT},
             "unheardWords": list(self.unheard_words),
+            "lostUntil": self.lost_until,
         }
         keep_bytes(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -230,6 +239,7 @@ class Unlearned:
 
     session: SessionState
     _let_go: Callable[[], object] | None = None
+    _is_closed_to_us: bool = False  # what is there cannot be read now, and is not written over
 
     @property
     def path(self) -> str:
@@ -241,6 +251,8 @@ class Unlearned:
 
     def keep(self, turns: Sequence[FinishedTurn]) -> None:
         """These and no others are left to learn from; none where a transcript has them."""
+        if self._is_closed_to_us:
+            return
         if not turns or os.path.exists(self.session.layout.session(self.session.id)):
             if os.path.lexists(self.path):
                 delete_file(self.path)
@@ -263,19 +275,24 @@ class Unlearned:
         """What a crash left, as turns of this request; where the session is over, without a call that nobody answers
         any more."""
         try:
-            data = read_plain(self.path, max_bytes=MAX_UNLEARNED_BYTES)
+            data, status = read_with_status(self.path, max_bytes=MAX_UNLEARNED_BYTES)
         except OSError:
+            self._is_closed_to_us = os.path.lexists(self.path)
             return []
-        turns, is_damaged = [], not data.endswith(b"\n")
+        turns, is_damaged = list[FinishedTurn](), not data.endswith(b"\n")
         for line in data.splitlines():
             try:
                 fields = json.loads(line.decode("utf-8", "surrogatepass"))
-                turns += [_turn_from(request, fields)] if fields["messages"] else []
+                tries, ended = int(fields["tries"]), float(fields.get("ended", 0.0))
+                said = list(map(record_from, fields["messages"]))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                is_damaged = True
-        if is_damaged:  # what cannot be read is not thrown away: a person may know what it was
-            with suppress(DiskError):
-                write_bytes_atomic(f"{self.path}.damaged", data)
+                tries, ended, said, is_damaged = 0, status.st_mtime, list(read_line(line).records), True
+            *before, reply = [None, *(record.message for record in said if record and record.message)]
+            if reply is not None:
+                asked = replace(request, messages=tuple(filter(None, before)))
+                turns.append(FinishedTurn(asked, reply, tries=tries, ended=ended))
+        if is_damaged:
+            _set_aside(self.path, data)
         return [_answered(turn) for turn in turns if turn.messages[1:]] if is_over else turns
 
     def close(self) -> None:
@@ -284,8 +301,29 @@ class Unlearned:
             self._let_go = None
 
 
-def _left_out(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: frozenset(map(str, found.get(name, ()))) for name in _LEFT_OUT}
+def _fields_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a state that was written says; a KeyError, TypeError or the like where it is damaged."""
+    return {
+        "extract_cursor": str(found["extractCursor"]),
+        "summarized_up_to": str(found["summarizedUpTo"]),
+        "tokens_at_summary": int(found["tokensAtSummary"]),
+        "went_back_from": found.get("wentBackFrom"),
+        "failures": int(found.get("failures", 0)),
+        "failed_up_to": str(found.get("failedUpTo", "")),
+        "docs": {str(key): str(seen) for key, seen in dict(found.get("docs", {})).items()},
+        "docs_seen": str(found.get("docsSeen", "")),
+        **{name: frozenset(map(str, found.get(name, ()))) for name in _LEFT_OUT},
+        "unheard_words": tuple(map(str, found.get("unheardWords", ()))),
+        "lost_until": float(found.get("lostUntil", 0.0)),
+    }
+
+
+def _set_aside(path: str, data: bytes) -> str:
+    """What cannot be read is not thrown away: a person may know what it was. Gives where it is kept."""
+    aside = f"{path}.damaged-{hashlib.sha256(data).hexdigest()[:8]}"
+    with suppress(DiskError):
+        keep_bytes(aside, data)
+    return aside
 
 
 def _lines(message: Message) -> list[str]:
@@ -318,18 +356,15 @@ def _without(message: Message, left: Counter[str]) -> Message:
 
 def unlearned_sessions(layout: Layout) -> list[str]:
     """The sessions of a project that have turns left to learn from."""
+    return [name for name in sessions_in(layout) if os.path.exists(layout.unlearned(name))]
+
+
+def sessions_in(layout: Layout) -> list[str]:
+    """The sessions of a project that something is kept of besides a transcript."""
     try:
-        names = os.listdir(layout.project_home)
+        return [name for name in sorted(os.listdir(layout.project_home)) if is_session_id(name)]
     except OSError:
         return []
-    return [name for name in names if is_session_id(name) and os.path.exists(layout.unlearned(name))]
-
-
-def _turn_from(request: Request, fields: dict[str, Any]) -> FinishedTurn:
-    records = map(record_from, fields["messages"])
-    *before, reply = [record.message for record in records if record and record.message]
-    ended = float(fields.get("ended", 0.0))
-    return FinishedTurn(replace(request, messages=tuple(before)), reply, tries=int(fields["tries"]), ended=ended)
 
 
 def _answered(turn: FinishedTurn) -> FinishedTurn:
@@ -352,7 +387,7 @@ def fork_session(
     ids = [message.id for message in branch.left.messages]
     fork.extract_cursor = before.extract_cursor
     fork.unheard, fork.purged, fork.unheard_words = before.unheard, before.purged, before.unheard_words
-    fork.unheard |= frozenset(ids if before.is_lost else ())
+    fork.unheard, fork.lost_until = fork.unheard | frozenset(ids if before.is_lost else ()), before.lost_until
     fork.docs, fork.docs_seen = before.docs, before.docs_seen
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
