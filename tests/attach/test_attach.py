@@ -401,8 +401,8 @@ def test_notes_of_agents_with_another_form_are_taken_over_on_request_and_never_w
     before = snapshot(user_home)
     run("attach", "codex", "gemini", "--yes")
     assert json.loads(run("list", "--json", "--scope", "user").stdout)["memories"] == []
-    assert "5 notes" in run("attach", "codex", "--yes", "--past").stderr
-    run("attach", "codex", "--yes", "--past")
+    assert "5 notes" in run("attach", "codex", "gemini", "--yes", "--past").stderr
+    run("attach", "codex", "gemini", "--yes", "--past")
     for_all = json.loads(run("list", "--json", "--scope", "user").stdout)["memories"]
     here = json.loads(run("list", "--json").stdout)["memories"]
     told = " ".join(one["description"] for one in here)

@@ -17,7 +17,7 @@ NOT_YET = {
     "lines of hooks": 2_115,  # so that a sync waits for the end of a turn, and a daemon that comes up ends when told to
     "lines of attach": 2_132,  # so that what agents note of ours beside their settings goes with it
     "lines of hub": 3_115,
-    "lines in all": 62_980,  # with 2,244 of the chat, and 1,100 of sub-agents
+    "lines in all": 63_040,  # with 2,244 of the chat, and 1,100 of sub-agents
     "files in all": 323,
 }
 

@@ -6,13 +6,14 @@ import os
 import random
 import shlex
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from memdir.errors import BadMemoryFile
 from memdir.guard.held import HeldGuard, breached
-from memdir.guard.shell_words import commands_in
+from memdir.guard.shell_words import TooMuch, commands_in
 from memdir.guard.tool_call import MAX_PATHS, MAX_TEXT, ToolCall, fits
 from memdir.store.guard import MAX_PATTERN, parse_guard
 
@@ -178,6 +179,21 @@ def runs(pattern: str, command: object, tool: str = "Bash") -> bool:
         "printf '%s ' git push --force | sh",
         "printf 'git push %s' --force | bash",
         "printf '%s %s\\n' git status git 'push --force' | bash",
+        "git push {--force,}",
+        "git push {origin,--force}",
+        "{git,push,--force}",
+        "git {p,}ush --{fo{r,}c,}e",
+        "git push --f{orc,}e",
+        "git push {$A,--force,${B:-x,y}}",
+        "git push {x,--force${B}}",
+        "${X}git pu{sh,} --force",
+        "git $'\\x70ush' $'--\\146\\u006Frce'",
+        "$'g\\U00000069t' push --forc$'\\545'",
+        "git rebase -x 'git push --force' main",
+        "git -C sub rebase -ix 'git push --force' main",
+        "git rebase -x'git push --force' main",
+        "git rebase --exec='git push --force' main",
+        "echo main | xargs -I% sh -c 'git push --force % && echo {}'",
         ["git", "push", "--force"],
         ["bash", "-lc", "git push --force"],
     ],
@@ -223,6 +239,12 @@ def test_a_command_is_found_however_it_is_put(command: object) -> None:
         "grep -c 'git push --force' notes.md",
         "git commit -m 'uv run git push --force'",
         "npm run push --force",
+        "git push '{--force,}'",
+        "git push \\{--force,}",
+        "git push {--force}",
+        "git push ${--force,}",
+        "grep -x 'git push --force' notes.md",
+        "git push $'--f\\x2Aorce'",
         "docker run git --force",
     ],
 )
@@ -375,12 +397,19 @@ def test_no_pattern_and_no_text_make_a_call_wait(pattern: str) -> None:
         "echo 'x' |",
         "echo $(echo ",
         "echo a;} ",
+        "{a,",
+        "{a,b}",
+        "{{{{",
+        "{a}",
+        "{a,b} ",
+        "$'\\x61' ",
     ]
     texts = [part * (MAX_TEXT // len(part)) for part in parts]
-    texts += ["a" * (8 << 20), 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
+    texts += ["a" * (8 << 20), "{" + "a," * (MAX_TEXT // 2 - 1) + "}", 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
     for text in texts:
         begun = time.process_time()
-        ToolCall("Bash", {"command": text}).breaches("shell", pattern)
+        with suppress(TooMuch):  # then it is refused by what blocks
+            ToolCall("Bash", {"command": text}).breaches("shell", pattern)
         ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
         assert time.process_time() - begun < 2.0, text[:20]
 

@@ -33,7 +33,15 @@ _TAKE_LINES = frozenset(("ssh", "watch", "parallel", "trap", "hyperfine", "tmux"
 _BEFORE_LINE = frozenset(("--exec", "--run", "--command", "foreach", "--split-string"))  # a command in one word
 _SPLITTERS = frozenset(("env", "entr"))  # the same behind -S or -s of these, or in one word with it
 _UNQUOTED = str.maketrans({**dict.fromkeys(_ENDS | {"$", "`"}, " "), **dict.fromkeys("\\'\"", "")})
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+_BY_NUMBER = {"x": 2, "u": 4, "U": 8}  # and the most digits of each
+_DIGITS = {8: "01234567", 16: "0123456789abcdefABCDEF"}
+MAX_EXPANDED = 1 << 22  # characters that braces in a line may make: some commands are longer, and nobody's by hand
 _TEXT = "text"  # the quotes of a text that has none around it, as a heredoc
+
+
+class TooMuch(ValueError):
+    """A call gives more than can be looked at in time."""
 
 
 class ShellCommand:
@@ -76,13 +84,18 @@ def _lines_given(words: list[str]) -> Iterator[str]:
     program = _name(words[0]) if words else ""
     if program == "eval":
         yield " ".join(words[1:])
+    rebases = program == "git" and "rebase" in words
     splits = not _SPLITTERS.isdisjoint(map(_name, words))
     for before, word in ((words[at - 1], word) for at, word in enumerate(words) if at and " " in word):
-        is_split = splits and before[:1] == "-" and before[-1] in "sS"
+        is_split = before[:1] == "-" != before[1:2] and (
+            (splits and before[-1] in "sS") or (rebases and before[-1] == "x")
+        )
         if program in _TAKE_LINES or before in _BEFORE_LINE or is_split:
             yield word
         elif splits and word[0] == "-":
             yield word.partition("=" if word[1] == "-" else "S")[2]
+        elif word.partition("=")[0] in _BEFORE_LINE or (rebases and word.startswith("-x")):
+            yield word.partition("=" if word[1] == "-" else "x")[2]
     none = 0 if program in _RUNNERS else _run_by_word(words)
     shell = next((at for at, word in enumerate(words) if _name(word) in _SHELLS), none)
     options = range(shell + 1, len(words))
@@ -120,6 +133,17 @@ def _written(words: list[str]) -> list[str]:
     return ["\n".join(words[1:]), *([text] if text else [])]
 
 
+def _escaped(line: str, at: int) -> tuple[str, int]:
+    """What stands behind a backslash in `$'…'`, and where that ends."""
+    sign = line[at : at + 1]
+    base, start, most = (16, at + 1, _BY_NUMBER[sign]) if sign in _BY_NUMBER else (8, at, 3)
+    end = start
+    while end - start < most and line[end : end + 1] and line[end] in _DIGITS[base]:
+        end += 1
+    code = int(line[start:end] or "0", base) & (255 if base == 8 else -1)
+    return (_ESCAPES.get(sign, sign), at + 1) if end == start else (chr(min(code, 0x10FFFF)), end)
+
+
 class _Heredoc:
     """Lines that a command is given, from the next line on."""
 
@@ -139,13 +163,14 @@ class _Heredoc:
 class _Level:
     """A line, or the one in a `$(…)` of it: what was read of the command and of the pipe that it stands in."""
 
-    __slots__ = ("cases", "given", "heredocs", "is_run", "is_sum", "left", "quotes", "target", "word", "words")
+    __slots__ = ("cases", "given", "heredocs", "is_run", "is_sum", "left", "quotes", "signs", "target", "word", "words")
 
     def __init__(self, quotes: str = "", *, is_sum: bool = False) -> None:
         self.quotes = quotes  # within which ones: "" for none
         self.is_sum = is_sum  # in `((…))`, where `<<` begins nothing
         self.words: list[str] = []
         self.word: list[str] | None = None  # of its parts; None between words
+        self.signs: set[int] = set()  # which of them are braces and commas without quotes
         self.target = ""  # the sign before a word that names where something goes, and is none of the command's
         self.cases = 0  # open ones: there a `)` stands behind each pattern
         self.is_run = False  # whether a shell stands in this pipe
@@ -162,6 +187,7 @@ class _LineReader:
         self._at = 0
         self._levels = [_Level(quotes)]
         self._heredocs: list[_Heredoc] = []  # that begin behind this line
+        self._room = MAX_EXPANDED
         self.texts: list[tuple[str, str]] = []  # that are to be read as lines of their own, and within which quotes
 
     def commands(self) -> Iterator[list[str]]:
@@ -209,16 +235,19 @@ class _LineReader:
             self._at = start
         else:
             end = start
-            while end < len(line) and (line[end].isalnum() or line[end] in "-_./=:,+@%^~*"):
+            while sign not in "{,}" and end < len(line) and (line[end].isalnum() or line[end] in "-_./=:+@%^~*"):
                 end += 1
             self._add(level, line[self._at : end], end)
+            if sign in "{,}" and level.word:
+                level.signs.add(len(level.word) - 1)
 
     def _take_escaped(self, level: _Level, at: int) -> None:
-        """The form `$'…'`, in which a quote can be escaped."""
-        line, start = self._line, at
+        """The form `$'…'`, in which a quote can be escaped, and any character be a number."""
+        line, parts = self._line, list[str]()
         while at < len(line) and line[at] != "'":
-            at += 2 if line[at] == "\\" else 1
-        self._add(level, line[start:at].replace("\\n", "\n").replace("\\", ""), at + 1)
+            part, at = _escaped(line, at + 1) if line[at] == "\\" else (line[at], at + 1)
+            parts.append(part)
+        self._add(level, "".join(parts), at + 1)
 
     def _take_quoted(self, level: _Level, sign: str) -> None:
         line, start = self._line, self._at + 1
@@ -312,12 +341,37 @@ class _LineReader:
         if level.word is None:
             return
         word = "".join(level.word)
-        level.word = None
+        made = self._expanded(level.word, level.signs) if "{" in word and level.signs else [word]
+        level.word, level.signs = None, set()
         if not level.target:
-            level.words.append(word)
+            level.words += made
         elif level.target == "<<<":
             level.given.append(word)
         level.target = ""
+
+    def _expanded(self, parts: list[str], signs: set[int]) -> list[str]:
+        """The words that a shell makes of one with `{…,…}` in it. Of each brace that is open: whether it is a
+        variable's, all ways to read what stands before its last comma, and all of what stands behind that."""
+        levels: list[tuple[bool, list[str], list[str]]] = [(True, [], [""])]
+        for at, part in enumerate(parts):
+            is_variable, choices, ways = levels[-1]
+            added = [part]
+            if at in signs and part == "{":
+                levels.append((parts[at - 1 : at] == ["$"], [], [""]))
+                continue
+            if at in signs and part == "," and not is_variable:
+                choices += ways
+                levels[-1] = (is_variable, choices, [""])
+                continue
+            if at in signs and part == "}" and len(levels) > 1:
+                added = choices + ways if choices else [f"{{{way}}}" for way in ways]
+                levels.pop()
+                is_variable, choices, ways = levels[-1]
+            self._room -= len(ways) * sum(map(len, added)) + len(added) * sum(map(len, ways))
+            if self._room < 0:
+                raise TooMuch
+            levels[-1] = (is_variable, choices, [before + one for before in ways for one in added])
+        return [word for word in levels[0][2] if word] if len(levels) == 1 else ["".join(parts)]
 
     def _ended(self, level: _Level) -> list[str]:
         """The words of a command that ends here, from its program on."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.guard.shell_words import commands_in
+from memdir.guard.shell_words import TooMuch, commands_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ _COMMANDS = ("command", "cmd", "script")
 _PATHS = ("file_path", "filepath", "path", "notebook_path", "absolute_path", "target_file", "filename", "paths")
 _WRITTEN = ("content", "new_string", "newstring", "new_str", "new_source", "file_text", "insert_text", "new_text")
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
-
-
-class TooMuch(ValueError):
-    """A call gives more than can be looked at in time."""
 
 
 class ToolCall:
@@ -91,9 +87,10 @@ class ToolCall:
         if self._lines is None:
             self._lines = [(text, _unquoted(text)) for text in self._typed()]
         for text, plain in self._lines:
-            if not _may_have(words, plain):
+            is_long = len(text) > MAX_TEXT
+            if not _may_have(words, plain) and (is_long or ("$'" not in text and "{" not in text)):
                 continue
-            if len(text) > MAX_TEXT:  # too long to be read as a shell does: judged by its words alone
+            if is_long:  # too long to be read as a shell does: judged by its words alone
                 return True
             if text not in self._commands:
                 self._commands[text] = list(commands_in(text))
