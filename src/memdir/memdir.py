@@ -87,8 +87,8 @@ class MemDir:
     ) -> Added:
         """Write a memory; type, name, description and file name are made from the text where they are not given, also
         not by a header that it brings, and its dates are made absolute, as extraction does it. With the scope None it
-        goes where its type belongs: what is about the person is kept once, for all projects (T1). A rule that a model
-        wrote is this project's, unless it is plainly on how the person wants to be worked with (X12).
+        goes where its type belongs: what is about the person is kept once, for all projects (T1). What a model wrote
+        is this project's, unless it is plainly about the person or how they want to be worked with (X12).
 
         The same text twice is one memory. SecretRefused when it holds a secret; `allow_secret` is for a person who
         insists (S15). `session` is the conversation in which it was said, for who asks why or purges that (L2).
@@ -112,10 +112,10 @@ class MemDir:
         now = datetime.fromtimestamp(self.clock()).astimezone()
         seen = notice(text, now, kind=kind)
         if self._source == MODEL_CALLS and (scope == "user" or (scope is None and seen.kind == "user")):
-            from memdir.remember.lineage import is_personal
+            from memdir.remember.lineage import is_of_person
 
-            if (own := notice(text, now)).kind == "feedback" and not is_personal([text]):
-                seen, scope = own, "project"
+            if not is_of_person(text, name, description, now=now):
+                seen, scope = notice(text, now), "project"
         whose = "user" if seen.kind == "user" and self.places.learns_for_all_projects else "project"
         store = self.stores.to_write(scope or whose)
         return add_memory(

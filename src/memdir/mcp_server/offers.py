@@ -142,14 +142,20 @@ class MemoryOffers:
 
     def _update(self, arguments: Arguments) -> tuple[str, Result]:
         """As a fork writes: what the text leaves out and does not replace stays (ADR 0055)."""
+        from datetime import datetime
+
         from memdir.agent.workspace import Workspace, keeps_pinned
         from memdir.memdir import MODEL_CALLS
+        from memdir.remember.lineage import is_of_person
         from memdir.store.history import Origin
         from memdir.store.memories import require_words, with_text
 
         memory, scope = self._require_ours(arguments["memory"])
         store = self._memory.stores.to_write(scope)
         text, description = arguments["text"], arguments.get("description", "")
+        if scope == "user" and not is_of_person(text, description, now=datetime.now().astimezone()):
+            told = f"{memory.key} holds in all projects, and that text is not about the user alone"
+            raise MemdirError(told, remedy="`remember` keeps it for this project")
         require_words(text, description)
         files = Workspace([store], keeps_pinned, keeps_lines=True)
         told = files.write(memory.path, with_text(memory.topic, text, description=description).data)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, reduce
 
 from memdir.agent.evidence import HINT, SAID, Evidence, take_apart
 from memdir.agent.forgotten import Forgotten
@@ -45,10 +46,21 @@ from memdir.store.store import MemoryStore
 from memdir.store.topic import MemoryType, Topic
 from memdir.store.trust import Trust, marked_trust
 from memdir.text.language import UNKNOWN, anywhere, tongue_of
+from memdir.text.sentences import sentences_of
 from memdir.transcript.message import Message
 
 OWN = "user"  # the scope of what holds for a person in all projects
 _OF_CODE = re.compile(r"`[^`]+`|\w+\(\)|\b\w+_\w+\b|\b[\w.-]+/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b|\b[a-z]+[A-Z]\w*")
+_IN_FIRST_PERSON = [  # of what is said of the user; in other languages only what is plain without that is theirs
+    (re.compile(found, re.IGNORECASE), told)
+    for found, told in (
+        (r"(?:\bthe |^)user's\b|\b(?:his|her|their)\b", "my"),
+        (r"(?:(?:\bthe |^)user|\bs?he) is\b|\bthey are\b", "I am"),
+        (r"(?:(?:\bthe |^)user|\bs?he) has\b", "I have"),
+        (r"(?:(?:\bthe |^)user|\bs?he)( \w+)s\b", r"I\1"),
+        (r"\bthe user\b|\bs?he\b|\bthey\b", "I"),
+    )
+]
 MAX_DELETED = 3  # memories that one run may delete; putting many in order is the dream's work
 _TOO_MANY = (
     f"more than {MAX_DELETED} memories may not be deleted in one go: none of those that you deleted will be. "
@@ -299,6 +311,19 @@ def is_personal(texts: Sequence[str]) -> bool | None:
         return True
     is_of_work = _OF_CODE.search(said) or _finds("ours", said, tongue) or _finds("of-work", said, tongue)
     return True if _finds("to-me", said, tongue) and not is_of_work else None
+
+
+def is_of_person(text: str, *headers: str, now: datetime) -> bool:
+    """Whether all that a model wrote, read as if the user had said it, is about them or how they want to be worked
+    with: nothing else of a model's holds in all projects (X12). Above it no other rule may stand."""
+    from memdir.model.builtin.extract.eyes import notice
+
+    def kinds(of: Iterable[str]) -> set[str]:
+        own = {said: reduce(lambda told, one: one[0].sub(one[1], told), _IN_FIRST_PERSON, said) for said in of}
+        found = {said: str(notice(read, now).kind) for said, read in own.items()}
+        return {"user" if kind == "feedback" and is_personal([said]) else kind for said, kind in found.items()}
+
+    return kinds(sentences_of(text)) <= {"user"} and "feedback" not in kinds(filter(None, headers))
 
 
 def _finds(meaning: str, text: str, tongue: str) -> bool:
