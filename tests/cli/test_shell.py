@@ -302,10 +302,10 @@ def test_dates_are_made_absolute_the_sign_stays_and_the_first_line_is_the_title(
 
 def test_what_the_code_tells_is_answered_with_the_better_question(sh: Shell, project: Path) -> None:
     (project / "src").mkdir()
-    (project / "src" / "parser.py").write_text("")
+    (project / "src" / "parser.py").write_text("def parse(arguments):\n    return read(arguments)\n")
     for text in (
         "The parser lives in src/parser.py",
-        "The function parse() in parser.py reads arguments",
+        "The function parse() in src/parser.py reads arguments",
         "git log shows who wrote the parser",
     ):
         ran = sh("remember", text)

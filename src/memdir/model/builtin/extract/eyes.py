@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from memdir.disk.plain_file import read_if_plain
+from memdir.disk.project_git import ProjectGit
+from memdir.disk.repository import LeftOut
 from memdir.model.builtin.extract.features import UserTurn, observe
 from memdir.model.builtin.extract.guards import WHERE_IN_CODE
 from memdir.model.builtin.extract.judge import TYPES, shipped
 from memdir.model.builtin.extract.talk import Talk, TalkLine
 from memdir.model.builtin.extract.wording import with_dates
 from memdir.store.topic import MemoryType, guess_type, parse_type
+from memdir.text.language import anywhere
 from memdir.text.standing import one_day_each
+from memdir.text.stems import terms_in
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at; what is longer is a document
 SURE = 0.6  # of what speaks for any type that speaks for one
 LEAST = 0.35  # less than that speaks for no type at all
-_CODE = re.compile(r"`[^`]+`|\b\w+(?:\(\)|_\w+\b|\.[a-z]{1,4}\b)|\b[\w.-]+/[\w./-]+|\bgit (?:log|blame|history)\b")
-_PART = re.compile(r"\b(?:function|class|method|module|variable|constant|parameter)\b", re.IGNORECASE)
-_PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+")  # from where a run begins: a blob is gone through once
-_OWN = frozenset(("always", "because", "change", "decide", "durable", "event", "forbid", "owner", "want"))
+MAX_BYTES = 1 << 20  # of a file that is looked into
+MAX_SECONDS = 2.0  # for git to find the lines that hold a name
+_PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+|\b[\w-]+file\b")  # from where a run begins: a blob is read once
+_COMMAND = re.compile(r"\b(?:make|just|npm|pnpm|yarn|cargo)(?: run)? [\w:-]+")
+_COMMAND_FILES = ("Makefile", "justfile", "package.json", "Cargo.toml")
+_SYMBOL = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+\b|(?<=`)\w+(?=`)|\b\w+(?=\(\))")
+_HISTORY = re.compile(r"\bgit (?:log|blame|history) (?:has|knows|says|shows|tells)\b", re.IGNORECASE)
+_OF_CODE = terms_in(
+    "call cargo class code command constant default define field file folder function just live make method module npm "
+    "parameter path pnpm project repo repository return run script set sit start target variable yarn "
+    "Datei Funktion Klasse steht liegt fichier fonction archivo función"
+)
+_OWN = frozenset(("always", "because", "change", "decide", "durable", "forbid", "want"))
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,7 @@ def notice(text: str, now: datetime, *, kind: MemoryType | None = None, project:
     if turn is None or not turn.seen:
         return Noticed(text, kind or guess_type(text), is_derivable=False)
     kind = kind or _kind(text, turn)
-    return Noticed(_dated(text, turn, kind), kind, is_derivable=_is_derivable(turn, project))
+    return Noticed(_dated(text, turn, kind), kind, is_derivable=_is_derivable(turn, kind, project))
 
 
 def _kind(text: str, turn: UserTurn) -> MemoryType:
@@ -66,14 +82,25 @@ def _dated(text: str, turn: UserTurn, kind: MemoryType) -> str:
     return text
 
 
-def _is_derivable(turn: UserTurn, project: str) -> bool:
-    """Whether it says where in the code something is, or what the code does, and nothing that the code does not."""
+def _is_derivable(turn: UserTurn, kind: MemoryType, project: str) -> bool:
+    """Whether the project's files say it, and all of it: what is judged, denied or wanted, or why, stands in none."""
     said = " ".join(one.clause.text for one in turn.seen)
     meanings = frozenset().union(*(one.meanings for one in turn.seen))
-    if meanings & _OWN or any(one.dates for one in turn.seen):
+    is_wanted = kind is MemoryType.FEEDBACK or meanings & _OWN or any(one.dates for one in turn.seen)
+    if not project or is_wanted or anywhere("negated").search(said):
         return False
-    if ("derive" in meanings or _PART.search(said)) and _CODE.search(said):
-        return True
-    named = (word.strip("./") for word in _PATH.findall(said))
-    is_there = any(word and os.path.exists(os.path.join(project, word)) for word in named)
-    return bool(project and is_there and WHERE_IN_CODE.search(said))
+    told, place = " ".join(_told_of(said, project)), WHERE_IN_CODE.search(said)
+    more = terms_in(said[place.end() :] if place else said) - _OF_CODE
+    return bool(_HISTORY.search(said)) or (bool(told) and more <= terms_in(told))
+
+
+def _told_of(said: str, project: str) -> Iterator[str]:
+    """What the files of the project say of the places, commands and names in a text."""
+    paths = [*_PATH.findall(said), *(_COMMAND_FILES if _COMMAND.search(said) else ())]
+    for path in (word.strip("./") for word in paths):
+        if path and os.path.exists(where := os.path.join(project, path)):
+            yield f"{path} {(read_if_plain(where, MAX_BYTES) or b'').decode('utf-8', 'replace')}"
+    if names := [f"-e{name}" for name in _SYMBOL.findall(said)]:
+        with suppress(LeftOut), ProjectGit(project) as git:
+            found = git.run("grep", "--untracked", "-I", "-w", "-F", *names, timeout_seconds=MAX_SECONDS)[1]
+            yield found[:MAX_BYTES].decode("utf-8", "replace")
