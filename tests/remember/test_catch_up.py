@@ -275,6 +275,23 @@ async def test_a_session_without_words_is_looked_at_once(
     assert SessionState.load("one", layout).extract_cursor == last.id
 
 
+@pytest.mark.parametrize("lost", [{"uuid": ""}, {"uuid": 7}, {"message": "gone"}])
+async def test_a_last_record_that_is_damaged_keeps_nothing_from_being_learned(
+    talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout, lost: dict[str, object]
+) -> None:
+    """X10, J3: it costs itself."""
+    conversation = talk("one")
+    path = Path(conversation.transcript.path)
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    path.write_text(path.read_text() + json.dumps({**last, "uuid": "new", **lost}) + "\n")
+    model = ScriptedModel([says("-")])
+    for _ in range(2):
+        await machine(model).run("x")
+    assert SAID in str(model.requests)
+    assert SessionState.load("one", layout).extract_cursor == conversation.messages[-1].id
+    assert machine(model).behind("x") == []
+
+
 async def test_a_session_that_is_resumed_meanwhile_is_left_to_its_user(
     talk: Callable[..., Conversation], machine: Callable[[Model], CatchUp], layout: Layout
 ) -> None:

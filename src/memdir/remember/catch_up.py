@@ -186,11 +186,11 @@ def first_turn(
 
 
 def _last_message(path: str) -> Record | None:
-    """The last message of a transcript, from its end."""
+    """The last message of a transcript that counts (J3), from its end."""
     try:
         for raw in lines_backwards(path):
             for record in read_line(raw).records[::-1]:
-                if record.type in MESSAGE_TYPES and not record.is_sidechain:
+                if record.type in MESSAGE_TYPES and record.uuid and record.message and not record.is_sidechain:
                     return record
     except OSError:
         return None
