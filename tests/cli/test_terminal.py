@@ -129,13 +129,13 @@ def test_completion_works_in_a_real_bash(memdir_command: str, project: Path, mem
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("word", ["list", "--help", "--version"])
+@pytest.mark.parametrize("words", ["list", "--help", "--version", "list --help", "config get --help", "list --json"])
 def test_an_output_without_room_is_told_in_words(
-    memdir_command: str, project: Path, unbuffered: str, word: str
+    memdir_command: str, project: Path, unbuffered: str, words: str
 ) -> None:
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
-            [memdir_command, word],
+            [memdir_command, *words.split()],
             stdout=full,
             stderr=subprocess.PIPE,
             cwd=project,

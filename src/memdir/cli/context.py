@@ -75,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
             return
         width = Terminal(sys.stdout, Environment.read()).width or HELP_WIDTH
         self.formatter_class = lambda prog: Formatter(prog, min(width, HELP_WIDTH))
-        super().print_help(file)
+        print(self.format_help(), end="", file=file)  # argparse keeps to itself that it could not
 
     def error(self, message: str) -> NoReturn:
         """One style for all errors: what is wrong, and what to do about it."""
