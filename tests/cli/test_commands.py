@@ -178,6 +178,16 @@ def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) ->
     assert "tea" in memdir("log", "tea").out and memdir("log", "nonsense").code == 6
 
 
+@pytest.mark.parametrize("text", ["Never use tabs in this repo", "Hier bitte immer auf Deutsch antworten"])
+def test_what_holds_here_and_is_kept_for_all_projects_as_asked_is_told_once(memdir: Memdir, text: str) -> None:
+    """T1: the person said the scope, so it is done."""
+    told = memdir("remember", text, "--scope", "user")
+    assert told.code == 0 and told.err.count("--scope project") == 1
+    assert answer(memdir("list", "--scope", "user", "--json"))["total"] == 1
+    for more in ("I prefer short answers", "Never use tabs, and not only in this repo"):
+        assert not memdir("remember", more, "--scope", "user").err
+
+
 def test_a_home_of_another_agent_is_no_place_for_a_move_to_all_projects(
     memdir: Memdir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,10 +67,11 @@ class Remember:
         terminal.line(f"{terminal.bold(verb)} {terminal.type_word(kind)} {clean(memory.key)}{guessed}")
         from memdir.remember.lineage import is_personal
 
-        is_own = kind == "user" or (kind == "feedback" and is_personal([memory.topic.body]))
-        if is_own and options.scope == "project" and context.memory.places.learns_for_all_projects:
-            told = f"`memdir move {memory.key} --scope user` makes it yours in all projects"
-            context.note(f"kept for this project; {told}")
+        whose, has_both = is_personal([memory.topic.body]), context.memory.places.learns_for_all_projects
+        if has_both and options.scope == "project" and (kind == "user" or (kind == "feedback" and whose)):
+            context.note(f"kept for this project; `memdir move {memory.key} --scope user` makes it yours everywhere")
+        if has_both and options.scope == "user" and whose is False:  # "here", "in this repo"
+            context.note(f"kept for all your projects; `memdir move {memory.key} --scope project` keeps it to this one")
         if len(memory.topic.body) > MAX_MEMORY_CHARACTERS:
             context.note(f"a conversation is shown {MAX_MEMORY_CHARACTERS:,} characters of it: split it to show all")
         terminal.verbatim(terminal.dim(clean(memory.path)))
@@ -83,9 +84,8 @@ def _require_news(text: str, context: Context) -> None:
 
     from memdir.model.builtin.extract.eyes import notice
 
-    memory = context.require_enabled()
-    now = datetime.fromtimestamp(memory.clock()).astimezone()
-    if notice(text, now, project=memory.layout.work_tree).is_derivable:
+    now = datetime.fromtimestamp(context.require_enabled().clock()).astimezone()
+    if notice(text, now, project=context.memory.layout.work_tree).is_derivable:
         raise BadMemoryFile(
             "that can be read in the code, which stays right when it changes; nothing was written",
             remedy="What about it is surprising, or not to be seen there? Remember that instead (--anyway keeps this)",
