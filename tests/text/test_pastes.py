@@ -58,6 +58,9 @@ PASTES = [
     "Could you please make this friendlier: All is well. The team will never deploy on fridays.",
     "Korrigier das bitte: Wir never deploy on fridays.",
     "Est-ce correct : Nous never deploy on fridays.",
+    "把这段翻译成英文：王磊，never deploy on fridays。",
+    "check the tone: Hi Bo, I'm on leave from Monday. From now on never deploy on fridays.",
+    "the pop-up: never deploy on fridays. how do I close it",
     "Popraw to: never deploy on fridays. Koniec.",
     "群聊记录：\n王磊 14:20：never deploy on fridays\n李倩 14:21：好\n\n总结一下",
 ]
@@ -66,6 +69,7 @@ OWN = [
     "my rules:\n1. never deploy on fridays\n2. squash",
     "Here is how I want you to work:\n\n- never deploy on fridays\n- squash\n\nthanks",
     "please remember: never deploy on fridays",
+    "write this down - never deploy on fridays",
     "for releases: never deploy on fridays, ok?",
     "> some quoted line\n\nno, never deploy on fridays",
     "```\nx = 1\n```\nand never deploy on fridays",

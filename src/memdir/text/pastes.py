@@ -58,7 +58,7 @@ _QUESTION = re.compile(r"[?？](?:[\s\"”»)]|$)")
 _CREDIT = re.compile(r"\((?:from|via|source|aus|quelle|de|da|van|fonte|fuente|из|出典|来源)\b[^()\n]*\)", re.IGNORECASE)
 _SALUTES = re.compile(r"(?:[^\W\d_]+ ){1,3}?[^\W\d_]+ ?[,!:]\s*")  # "Hey Tom," on a line of its own
 _HEADING = re.compile(r"#{1,4} \S")
-_HEADED = re.compile(r"(.{2,80}?)(: | [-–—] )(.*)", re.DOTALL)  # "the docs: …", "a comment of Lena's - …"
+_HEADED = re.compile(r"(.{2,80}?)(: |：| [-–—] )(.*)", re.DOTALL)  # "the docs: …", "a comment of Lena's - …"
 _TIMED = "@"  # behind a label that bears a time
 _TURNS = re.compile(r"[,;–—]\s+|\s-\s|[，；]")
 
@@ -381,8 +381,9 @@ def _own_sentences(text: str) -> Iterator[tuple[Whose, str]]:
         yield from (("pasted", found.group()) for found in QUOTE.finditer(sentence) if _is_long(found))
         spoken = QUOTE.sub(lambda found: "“…”" if _is_long(found) else found.group(), sentence)
         pieces = _split_report(spoken)
-        # What was begun behind a colon, or is asked about, goes on until the user speaks of himself or asks.
-        under_way = None if _is_personal(spoken) else under_way
+        # What was begun behind a colon, or is asked about, goes on until the user asks, or speaks of himself: in a text
+        # to be worked on whoever wrote it does.
+        under_way = None if _is_personal(spoken) and (under_way != "pasted" or _QUESTION.search(spoken)) else under_way
         if under_way:
             pieces = [(under_way, spoken)]
         yield from pieces
@@ -418,7 +419,8 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     where the user turns to himself."""
     headed = _HEADED.match(sentence)
     head, colon, rest = headed.groups() if headed else ("", "", "")
-    if colon and rest[:1] not in "\"'“„«‘「" and not anywhere("scope").match(head):
+    is_own = anywhere("scope").match(head) or anywhere("remember-this").match(head)
+    if colon and rest[:1] not in "\"'“„«‘「" and not is_own:
         if _has("hands-over", head) and not _wishes(_plainly(head)):
             return [("own", head + colon), ("pasted", rest)]
         if _names_source(head):

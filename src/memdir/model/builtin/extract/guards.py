@@ -12,7 +12,7 @@ from dataclasses import replace
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
-from memdir.model.builtin.extract.wishes import announces
+from memdir.model.builtin.extract.wishes import announces, unopened
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
@@ -108,10 +108,16 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
         return True
     # "Never mind, I found the typo myself" is of something else; "don't forget it" takes nothing back.
     of_it = (seen for seen in after if len(said := _dropped(seen, "lets-drop")) < MIN_TOPICS or topic & said)
-    return any("retract" in seen.meanings and not seen.wish for seen in (*candidate.turn.seen[last + 1 :], *of_it))
+    return any(_takes_all_back(seen) for seen in (*candidate.turn.seen[last + 1 :], *of_it))
+
+
+def _takes_all_back(seen: Seen) -> bool:
+    """Whether a clause takes back what was said before it, in whatever language: "scratch that", "doch nicht"."""
+    is_dropped = "retract" in seen.meanings or anywhere("lets-drop").match(unopened(fold(seen.clause.text)))
+    return bool(is_dropped) and not seen.wish
 
 
 def _dropped(seen: Seen, opening: str) -> frozenset[str]:
     """What a clause says that is to be forgotten: "forget the yaml thing"."""
-    said = anywhere(opening).match(fold(seen.clause.text))
+    said = anywhere(opening).match(unopened(fold(seen.clause.text)))
     return frozenset(stems(said.string[said.end() :]) if said and not seen.wish else ())
