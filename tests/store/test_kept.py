@@ -96,6 +96,84 @@ def test_a_half_of_a_sentence_that_nothing_replaces_stays_and_the_old_value_goes
     assert updated(before, after) == found
 
 
+TABS = "We use tabs in Go and two spaces in YAML."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stands"),
+    [
+        (TABS, "We use four spaces in YAML now.", ["We use tabs in Go."]),
+        (TABS, "In YAML we use four spaces.", ["We use tabs in Go."]),
+        (TABS, "We use spaces in Go now.", ["We use two spaces in YAML."]),
+        (TABS, f"We use four spaces in YAML now.\n\n**Before:** {TABS}", ["We use tabs in Go."]),
+        ("Maria owns billing, search and deploys.", "Tom owns search.", ["Maria owns billing.", "Maria owns deploys."]),
+        ("Use MySQL for jobs and Redis for logs.", "Use DB2 for jobs.", ["Use Redis for logs."]),
+        ("Ole reviews payments and Petra reviews search.", "Jan reviews search now.", ["Ole reviews payments."]),
+        ("Ole reviews payments and Petra reviews search.", "Petra reviews payments.", ["Petra reviews search."]),
+        (
+            "Berlin has the rack, Paris has the backups, and Rome has the printers.",
+            "Madrid has the backups.",
+            ["Berlin has the rack.", "Rome has the printers."],
+        ),
+        ("Unit tests run with vitest while load tests run with k6.", "Load tests run with wrk.", ["with vitest."]),
+        ("Logs are kept for 30 days and metrics for 90 days.", "Metrics are kept for 60 days.", ["Logs", "30 days."]),
+        ("Branches start with feat/ and fixes start with fix/.", "Fixes start with bug/.", ["start with feat/."]),
+        ("Bonn has the rack and Ulm has the printers.", "Ulm has no printers any more.", ["Bonn has the rack."]),
+        ("Anna prüft Rechnungen und Bernd prüft Verträge.", "Clara prüft jetzt Verträge.", ["Anna prüft Rechnungen."]),
+        ("Les tests vont la nuit et les builds vont à midi.", "Les builds vont à 14 h.", ["Les tests vont la nuit."]),
+        ("Тесты идут ночью, а сборки идут утром.", "Сборки идут вечером.", ["Тесты идут ночью."]),
+        ("バックエンドはGoで、フロントエンドはReactで書く。", "フロントエンドはVueで書く。", ["バックエンドはGoで。"]),
+    ],
+)
+def test_of_two_facts_in_one_sentence_the_news_ends_the_one_that_it_is_about(
+    before: str, after: str, stands: list[str]
+) -> None:
+    """X6: the other goes on as a claim of today, under its own name."""
+    result = kept(memory(before, description=before.rstrip(".")), memory(after, description=before.rstrip(".")))
+    now = result.topic.body.partition("**Before:**")[0]
+    assert [text for text in (after.partition("\n")[0], *stands) if text not in now] == []
+    assert before.rstrip(".。") not in now
+    assert all(text.rstrip(".。") in result.topic.description for text in stands), "it is found as before"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "If the build on main fails, tell Ole on Slack and stop the queue.",
+            "If the build on main fails, tell Petra on Slack.",
+        ),
+        ("Old unit checks and new smoke tests run nightly.", "New smoke tests run hourly."),
+        ("Petra is on holiday in May and Ole covers for her.", "Jan covers for Petra."),
+        ("The api has port 80, call 555-1234.", "The api has port 81."),
+    ],
+)
+def test_what_says_something_else_without_the_rest_of_its_sentence_is_not_cut_from_it(before: str, after: str) -> None:
+    assert updated(before, after) == f"{after}\n\n**Before:** {before}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (TABS, "We use tabs in Go and four spaces in YAML."),
+        (TABS, "Go uses tabs. YAML uses four spaces."),
+        (TABS, "We use spaces in Go and four spaces in YAML."),
+        ("Maria owns billing and search.", "Tom owns billing and search now."),
+        ("Deploys go out on Tuesdays and Thursdays.", "Deploys go out on Tuesdays and Fridays."),
+        ("Use Postgres and Redis.", "Use MySQL and Redis."),
+    ],
+)
+def test_news_that_says_the_whole_sentence_anew_replaces_it_whole(before: str, after: str) -> None:
+    assert updated(before, after) == after
+
+
+def test_the_half_of_a_row_stays_a_row() -> None:
+    before = "- Logs are kept for 30 days and metrics for 90 days.\n- Traces are off."
+    assert updated(before, "- Logs are kept for 14 days.") == (
+        "- Logs are kept for 14 days.\n- metrics for 90 days.\n- Traces are off."
+    )
+
+
 @pytest.mark.parametrize(
     ("before", "after", "keeps", "goes"),
     [

@@ -18,9 +18,9 @@ from typing import Literal
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic
 from memdir.text.body_text import clauses, headings, lines_of_code, sentences
-from memdir.text.language import common_words, meanings_in
-from memdir.text.naming import describe_rule, title
-from memdir.text.nearness import Sentence, are_of_two, parts_of
+from memdir.text.language import anywhere, meanings_in
+from memdir.text.naming import describe_rule, title, with_capital
+from memdir.text.nearness import Sentence, are_of_two, parts_of, statements_in
 from memdir.text.sentences import facts_in, is_weekday
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
@@ -73,8 +73,10 @@ class _Unit:
     is_prose: bool = True
     heading: str = ""  # the one that it stands under
     gap: str = " "  # what parts it from the sentence before: a line of its own stays one
-    goes_on: bool = False  # whether it ends at a semicolon
+    stop: str = ""  # what it ends with where it stands alone: it goes on, with a semicolon or an "and"
     is_later: bool = False  # whether one stands before it
+    opening: str = ""  # what it goes on from, and needs where it stands alone
+    beside: str = ""  # the news that is of another statement of its sentence
 
     @property
     def is_row(self) -> bool:
@@ -125,7 +127,7 @@ class _TextWindows:
     its words, with what is told to be past. Scattered over a text they say something else."""
 
     def __init__(self, sentences: Sequence[str], past: Sequence[str]) -> None:
-        terms, gone = [terms_in(text) for text in sentences], terms_in("\n".join(past))
+        terms, gone = [_told_in(text) for text in sentences], terms_in("\n".join(past))
         windows = [one | other | gone for one, other in zip(terms, [*terms[1:], frozenset()], strict=True)]
         self.said = frozenset().union(*terms)
         self._places: dict[str, set[int]] = {}
@@ -151,11 +153,19 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     if find_secrets(before.body):  # whoever takes a secret out means it
         lost = [unit for unit in lost if not find_secrets(unit.said)]
     past = [unit.said for unit in new if unit.label == "before"]
-    told = _TextWindows([described, *(unit.said for unit in new), *(one.text for one in sentences(elsewhere))], past)
     outdated = [unit for unit in old if unit in _Held("\n".join(past)) and unit.label != "before"]
+    parts = {unit: _apart(unit, news) for unit in (*lost, *outdated)}
+    halved = [unit for unit in outdated if len(parts[unit]) > 1]  # of which the news ends one statement alone
+    living = [unit.said for unit in new if not any(one in _Held(unit.said) for one in halved)]
+    texts = [described, *living, *(one.text for one in sentences(elsewhere))]
+    told = _TextWindows(texts, [said for said in past if said in living])
+    cut = {part: unit for unit, some in parts.items() for part in some}
+    old = [part for unit in old for part in parts.get(unit, (unit,))]
+    outdated = [part for part in old if cut.get(part) in outdated and not part.beside]
+    lost = [part for part in old if part in cut and part not in outdated]
     fates = _fates(lost, news, told, outdated, is_lead=_leads(old, new, before, after))
     names = _names(before, after)
-    for unit in (one for one in lost if one not in outdated):
+    for unit in lost:
         other = fates[unit][1]
         if fates[unit][0] == "gone" and other and _are_named(unit, other, names):
             fates[unit] = ("past", other)  # it may be of another thing
@@ -295,7 +305,8 @@ def _is_redecided(unit: _Unit, other: _Unit, *, is_rule: bool) -> bool:
 
 def _rivals(unit: _Unit, news: Sequence[_Unit]) -> list[_Unit]:
     """What may take the place of a sentence: new ones with words in common, those with most first, and the first."""
-    same = [other for other in news if unit.label == other.label and unit.is_prose and other.is_prose]
+    labelled = (other for other in news if other.text != unit.beside and unit.label == other.label)
+    same = [other for other in labelled if unit.is_prose and other.is_prose]
     near = [other for other in same if unit.terms & other.terms or unit.label != "main" or other is news[0]]
     return sorted(near, key=lambda other: -len(unit.terms & other.terms))[:MAX_RIVALS]
 
@@ -335,8 +346,9 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
 
 def _is_halved(unit: _Unit, said: frozenset[str]) -> bool:
     """Whether the news hardly speaks of one of the statements that a sentence joins."""
-    parts = [terms_in(part) for part in parts_of(unit.text)]
-    return len(parts) > 1 and any(2 * len(part & said) < len(part) for part in parts)
+    joined = [unit.text[start:end] for start, end, opening in statements_in(unit.text) if not opening]
+    parts = [replace(unit, text=part) for part in (joined if len(joined) > 1 else parts_of(unit.text))]
+    return len(parts) > 1 and any(2 * len(some & said) < len(some) for some in _own(parts))
 
 
 def _names_another(unit: _Unit, missing: frozenset[str], said: frozenset[str]) -> bool:
@@ -394,15 +406,71 @@ def _clauses(body: str) -> list[_Unit]:
     for unit in _units(body):
         is_plain = unit.is_prose and not unit.is_row and not _ENCLOSED.search(unit.text)
         parts = clauses(unit.text) if is_plain else []
-        if len(parts) < 2 or not all(terms_in(unit.text[start:end]) for start, end in parts):
-            found.append(unit)
-            continue
-        for start, end in parts:
-            goes_on = end < len(unit.text)
-            text, at = unit.text[start : end + goes_on], unit.start + start
-            gap = " " if start else unit.gap
-            part = replace(unit, text=text, start=at, end=at + len(text), gap=gap)
-            found.append(replace(part, goes_on=goes_on, is_later=start > 0))
+        is_telling = all(terms_in(unit.text[start:end]) for start, end in parts)
+        found += _cut(unit, [(*part, "") for part in parts]) if is_telling else [unit]
+    return found
+
+
+def _apart(unit: _Unit, news: Sequence[_Unit]) -> list[_Unit]:
+    """The statements that a lost sentence joins, each for itself, where the news is of one of them and not of another:
+    who owns the search now leaves its owner the billing. Where it differs in nothing, it is the other that changed."""
+    rivals = [] if _ENCLOSED.search(unit.text) else _rivals(unit, news)
+    parts = _cut(unit, statements_in(unit.text)) if unit.label == "main" and rivals else []
+    other = max(rivals, key=lambda one: _alike(unit, one), default=unit)
+    said, own = _told_in(other.said), _own(parts)
+    is_of = _speaks_of(said, own)
+    if all(is_of):  # "Petra reviews payments": whose they are is the news, and not what else Petra does
+        values = frozenset(word for fact in unit.facts | other.facts for word in split_words(fact))
+        is_of = _speaks_of(said, [some - values for some in own])
+    meant = [_told_in(part.opening + part.text) for part, is_meant in zip(parts, is_of, strict=True) if is_meant]
+    if all(is_of) or not any(some - said or said & {"not"} - some for some in meant):
+        return [unit]
+    parts[1:] = [
+        replace(one, opening=one.opening or _opening(parts[0].text, other.text, parts[1].text)) for one in parts[1:]
+    ]
+    return [one if is_meant else replace(one, beside=other.text) for one, is_meant in zip(parts, is_of, strict=True)]
+
+
+def _own(parts: Sequence[_Unit]) -> list[frozenset[str]]:
+    """What each of some statements tells and no other of them does."""
+    words = [
+        _told_in(one.text) - _told_in(after.opening) for one, after in zip(parts, (*parts[1:], *parts[:1]), strict=True)
+    ]
+    return [some.difference(*words[:at], *words[at + 1 :]) for at, some in enumerate(words)]
+
+
+def _speaks_of(said: frozenset[str], own: Sequence[frozenset[str]]) -> list[bool]:
+    """Of which statements a text speaks, by what each tells alone: of half of that, or of more than of the others'."""
+    near = [len(some & said) / max(1, len(some)) for some in own]
+    return [score > 0 and score >= min(SAME_THING, max(near)) for score in near]
+
+
+def _told_in(text: str) -> frozenset[str]:
+    """The words of a text that tell something, signs and all; a name may be written like a small word: Go."""
+    facts = [word for fact in facts_in(text) for word in fact.split()]
+    return terms_in(text).union(facts, *map(split_words, facts), ["not"] if anywhere("negated").search(text) else [])
+
+
+def _opening(first: str, news: str, second: str) -> str:
+    """What both the first statement and its news begin with, if the second goes on from there: "we use"."""
+    words, others, behind = first.casefold().split(), news.casefold().split(), second.casefold().split()
+    same = [word for word, _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False))]
+    turn = next((at for at, word in enumerate(words) if at and word in behind[1:-1]), 0)
+    is_open = turn == len(same) + 1 and behind[0] not in same
+    return " ".join(first.split()[: len(same)]) + " " if same and is_open else ""
+
+
+def _cut(unit: _Unit, parts: Sequence[tuple[int, int, str]]) -> list[_Unit]:
+    """A sentence cut into parts."""
+    if len(parts) < 2:
+        return [unit]
+    stop = unit.text[-1] if unit.text[-1] in "。" else "."
+    found, last = [], 0
+    for start, end, opening in parts:
+        gap = unit.text[last:start] if start else unit.gap
+        at, last = unit.start + start, end
+        part = replace(unit, text=unit.text[start:end], start=at, end=unit.start + end, gap=gap, opening=opening)
+        found.append(replace(part, stop=stop if end < len(unit.text) else "", is_later=start > 0))
     return found
 
 
@@ -432,8 +500,8 @@ def _joins(chunk: _Unit, unit: _Unit) -> bool:
 
 
 def _joined(chunk: _Unit, unit: _Unit) -> _Unit:
-    text = f"{chunk.text}\n{unit.lead}{unit.text}" if unit.is_row else f"{chunk.text}{unit.gap}{unit.text}"
-    return replace(chunk, text=text, goes_on=unit.goes_on)
+    gap = f"\n{unit.lead}" if unit.is_row and not unit.is_later else unit.gap
+    return replace(chunk, text=f"{chunk.text}{gap}{unit.text}", stop=unit.stop)
 
 
 def _with_chunk(body: str, chunk: _Unit | None, follows: Sequence[str]) -> str:
@@ -450,10 +518,9 @@ def _with_chunk(body: str, chunk: _Unit | None, follows: Sequence[str]) -> str:
 
 
 def _as_sentence(chunk: _Unit) -> _Unit:
-    """Clauses that stand alone now; a name keeps its small letter."""
-    text = chunk.text.removesuffix(";") + "." if chunk.goes_on else chunk.text
-    is_word = chunk.is_later and text.partition(" ")[0] in common_words()
-    return replace(chunk, text=text[0].upper() + text[1:] if is_word else text)
+    """Statements that stand alone now; a name keeps its small letter."""
+    text, gap = f"{chunk.opening}{chunk.text}{chunk.stop}", " " if chunk.is_later else chunk.gap
+    return replace(chunk, text=with_capital(text) if chunk.is_later else text, gap=gap, opening="", stop="")
 
 
 def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[str]) -> str:
@@ -461,7 +528,7 @@ def _placed(body: str, units: Sequence[_Unit], unit: _Unit, follows: Sequence[st
     line = f"{unit.lead}{unit.text}"
     beside = [one for one in units if one.label == unit.label and one.heading == unit.heading]
     anchor = next((one for text in follows for one in beside if one.text == text), None)
-    while anchor and anchor.goes_on:
+    while anchor and anchor.stop:
         anchor = units[units.index(anchor) + 1]
     if anchor and unit.is_prose and not unit.lead.strip() and anchor.lead == unit.lead:
         return f"{body[: anchor.end]}{unit.gap}{unit.text}{body[anchor.end :]}"
@@ -491,12 +558,17 @@ def _following(
     """Name, description and heading that still tell what was replaced are made again from what replaced it."""
     replaced = [(unit, other) for unit, fate, other in lost if fate != "kept" and other]
     current = terms_in("\n".join(unit.text for unit in _units(topic.body) if unit.label != "before"))
+    cut = {unit.beside for unit, *_ in lost}
     followed = []
-    for field, make in (("description", describe_rule), ("name", title)):
+    for field in ("description", "name"):
         told = topic.fields.get(field, "")
-        stale = [other for unit, other in replaced if terms_in(told) & (unit.terms - current)]
-        if told and told == before.fields.get(field) and stale and news:
-            topic = topic.with_field(field, make(stale[0].text))
+        lies = [unit.terms - (frozenset() if other.text in cut else current) for unit, other in replaced]
+        stale = [other.text for (_, other), some in zip(replaced, lies, strict=True) if terms_in(told) & some]
+        if told != before.fields.get(field):  # the model's own: of one statement alone
+            stale = [text for text in cut if text and field == "description" and _flat(text) == _flat(told)]
+        if told and stale and news:
+            others = (_as_sentence(unit).text for unit, *_ in lost if unit.beside == stale[0])
+            topic = topic.with_field(field, title(stale[0]) if field == "name" else describe_rule(stale[0], others))
             followed.append(field)
     heading = re.compile(rf"^(#+ +){re.escape(before.name)}[ \t]*$", re.MULTILINE)
     if "name" in followed and heading.search(topic.body):

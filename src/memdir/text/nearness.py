@@ -15,7 +15,7 @@ from operator import mul
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
-from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, names_in
+from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, names_in, tongue_of
 from memdir.text.sentences import facts_in, is_weekday, without_known
 from memdir.text.stems import STOP_WORDS, stem, terms
 from memdir.text.words import is_unspaced, split_words
@@ -88,6 +88,31 @@ def parts_of(text: str) -> list[str]:
             parts.append(text[last:start])
             last = start
     return [*parts, text[last:]]
+
+
+def statements_in(text: str) -> list[tuple[int, int, str]]:
+    """The bounds of the statements that a sentence joins, where they are built alike ("tabs in Go and two spaces in
+    YAML"), and of the items of a list that it ends with, each with what it goes on from: "Maria owns"."""
+    and_ = rf"(?:{alternatives('conjoins', tongue_of(text))})\s+"
+    cuts = [cut.span() for cut in re.finditer(rf"(?:,\s+|[，、]\s*)(?:{and_})?|\s+{and_}", text, re.IGNORECASE)]
+    found, start, opening = [(0, len(text), "")], 0, ""
+    for (end, begin), (stop, _) in pairwise([*cuts, (len(text), len(text))]):
+        here, there, told = split_words(text[start:end]), split_words(text[begin:stop]), _telling(text[start:end])
+        if there and {*here[1:-1]} & {*there[1:-1]} and there[0] not in here[1:]:
+            opening = ""
+        elif len(there) == 1 and (opening or len(told) >= TELLING_PART):
+            opening = opening or text[start : text.rindex(told[-1], start, end)]
+        else:
+            continue
+        found[-1:] = [(start, end, found[-1][2]), (begin, len(text), opening)]
+        start = begin
+    return found
+
+
+def _telling(text: str) -> list[str]:
+    """Its words that tell something; a name or a number does, however it is written."""
+    words = (word.strip(".,:;!?。()") for word in text.split())
+    return [word for word in words if word[1:] != word[1:].lower() or not word.islower() or terms(split_words(word))]
 
 
 def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool = False) -> bool:

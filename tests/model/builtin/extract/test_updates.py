@@ -499,3 +499,14 @@ def test_another_value_of_the_same_thing_is_an_update_beside_its_like(old: str, 
     known = (before, other) if other.description != before.description else (before,)
     draft = only(f"u: {news}\na: Understood.", *known)
     assert (draft.action, draft.file) == ("update", "project_one.md")
+
+
+def test_news_of_one_of_two_things_in_a_sentence_leaves_the_other_as_what_holds() -> None:
+    old = memory("project_indents.md", "We use tabs in Go and two spaces in YAML")
+    draft = only("u: we use four spaces in YAML now\na: OK.", old)
+    before, after = (
+        Topic.compose(name=one.name, description=one.description, kind=None, body=one.body) for one in (old, draft)
+    )
+    topic = kept(before, after).topic
+    assert "We use tabs in Go." in topic.body.partition("**Before:**")[0] and "two" not in topic.description
+    assert "tabs in Go" in topic.description
