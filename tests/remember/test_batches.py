@@ -123,7 +123,10 @@ async def test_what_is_so_of_one_person_and_another_is_told_apart_in_one_turn_or
 SWAPPED = [
     ("From now on deploy on Tuesday, never on Friday.", "From now on deploy on Friday, never on Tuesday."),
     ("Remember: the primary is db1, the replica is db2.", "Remember: the primary is db2, the replica is db1."),
-    ("Remember that staging is in Ghent, production in Bern.", "Remember that staging is in Bern now."),
+    (
+        "Remember that staging is in Ghent, production in Bern.",
+        "Remember that staging is in Bern, production in Ghent.",
+    ),
     ("We decided that the build server signs and Ana ships.", "We decided that Ana signs and the build server ships."),
     ("Remember that deploys need approval from Ole and Petra.", "Remember that deploys need approval from Petra only."),
     ("We decided to support Postgres, MySQL and SQLite.", "We decided to support Postgres and SQLite."),

@@ -96,6 +96,43 @@ def test_a_half_of_a_sentence_that_nothing_replaces_stays_and_the_old_value_goes
     assert updated(before, after) == found
 
 
+@pytest.mark.parametrize(
+    ("rule", "case"),
+    [
+        ("Deploys go out on Tuesdays.", "In December we deploy on Thursdays."),
+        ("Deploys go out on Tuesdays.", "Except in December, then deploys go out on Thursdays."),
+        ("We use tabs for indentation.", "In YAML we use two spaces for indentation."),
+        ("Standup is at 9:30.", "On Mondays the standup is at 10:00."),
+        ("Tests run with pytest.", "Only the load tests run with k6."),
+        ("Wir deployen dienstags.", "Im Dezember deployen wir donnerstags."),
+        ("Nous déployons le mardi.", "En décembre nous déployons le jeudi."),
+    ],
+)
+@pytest.mark.parametrize("description", ["", "the case alone"])
+def test_a_rule_with_an_exception_goes_on_leading_its_memory(rule: str, case: str, description: str) -> None:
+    """X7: what holds in one case takes no name, no line in the index and no place from what holds in all others."""
+    before = memory(f"{rule}\n\n**Why:** ops.", name="The rule", description=rule.rstrip("."))
+    after = memory(case, name="The rule", description=description or before.description)
+    topic = kept(before, after).topic
+    assert topic.body.strip() == f"{rule}\n\n{case}\n\n**Why:** ops."
+    assert (topic.name, topic.description) == (before.name, before.description)
+    other = memory(case, name="Exception", description=case.rstrip("."))
+    assert kept(before, other).topic.name == "The rule" or is_another(before, other)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Deploys go out on Tuesdays.", "In future deploys go out on Thursdays."),
+        ("The office is in Ulm.", "In Bonn we have the office."),
+        ("On Tuesdays the standup is at 9:30.", "On Mondays the standup is at 10:00."),
+        ("We deploy from main with Jenkins.", "In this house we deploy from main with Argo now."),
+    ],
+)
+def test_news_that_begins_with_a_time_or_a_place_may_be_the_other_value(before: str, after: str) -> None:
+    assert before not in updated(before, after).partition("**Before:**")[0]
+
+
 TABS = "We use tabs in Go and two spaces in YAML."
 
 

@@ -18,7 +18,8 @@ from typing import Literal
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic
 from memdir.text.body_text import clauses, headings, lines_of_code, sentences
-from memdir.text.language import anywhere, meanings_in
+from memdir.text.date_words import words_by_meaning
+from memdir.text.language import anywhere, meanings_in, tongue_of
 from memdir.text.naming import describe_rule, title, with_capital
 from memdir.text.nearness import Sentence, are_of_two, parts_of, statements_in
 from memdir.text.sentences import facts_in, is_weekday
@@ -172,10 +173,22 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     is_rule = before.kind is MemoryType.FEEDBACK and old[:1] == outdated[:1]
     if old and new and _is_redecided(old[0], new[0], is_rule=is_rule):
         fates |= {unit: ("past", None) for unit in lost if unit.label == "why" and fates[unit][0] == "kept"}
-    body = _put_back(after.body, old, fates)
     lines = [unit.said for unit in lost if fates[unit][0] != "gone"]
-    topic = after.with_body(body) if lines else after
+    if old and new and old[0] in lost and fates[old[0]][0] == "kept" and _is_case(new[0], old[0]):
+        after, fates[old[0]] = _led_by(old[0], before, after, new[0].start), ("gone", None)
+    topic = after.with_body(_put_back(after.body, old, fates)) if lines else after
     return _following(before, topic, [(unit, *fates[unit]) for unit in lost], news, tuple(lines))
+
+
+def _led_by(rule: _Unit, before: Topic, after: Topic, at: int) -> Topic:
+    """A draft that left out its rule, with the rule before what stands `at` the beginning, under its own name."""
+    line = after.body.rfind("\n", 0, at) + 1
+    gap = "\n" if rule.is_row and not after.body[line:at].isspace() and line < at else "\n\n"
+    after = after.with_body(f"{after.body[:line]}{rule.lead}{_as_sentence(rule).text}{gap}{after.body[line:]}")
+    for field in ("name", "description"):
+        is_told = field == "description" and rule.terms <= terms_in(after.description)
+        after = after if is_told or field not in before.fields else after.with_field(field, before.fields[field])
+    return after
 
 
 def unsaid(topic: Topic, others: Sequence[str]) -> list[tuple[str, str]]:
@@ -305,10 +318,29 @@ def _is_redecided(unit: _Unit, other: _Unit, *, is_rule: bool) -> bool:
 
 def _rivals(unit: _Unit, news: Sequence[_Unit]) -> list[_Unit]:
     """What may take the place of a sentence: new ones with words in common, those with most first, and the first."""
-    labelled = (other for other in news if other.text != unit.beside and unit.label == other.label)
+    labelled = (
+        other for other in news if other.text != unit.beside and unit.label == other.label and not _is_case(other, unit)
+    )
     same = [other for other in labelled if unit.is_prose and other.is_prose]
     near = [other for other in same if unit.terms & other.terms or unit.label != "main" or other is news[0]]
     return sorted(near, key=lambda other: -len(unit.terms & other.terms))[:MAX_RIVALS]
+
+
+def _is_case(news: _Unit, rule: _Unit) -> bool:
+    """Whether news is of one case of a rule, and both hold: it begins with a case that the rule does not name, says
+    something else of it, and nothing of a change. "In December we deploy on Thursdays"."""
+    case = list(takewhile(lambda word: not terms_in(word) & rule.terms, split_words(news.text)))
+    tongue, named = tongue_of(f"{rule.text} {news.text}"), terms_in(" ".join(case))
+    if not (named and rule.terms & news.terms and news.terms - rule.terms - named) or rule.label != "main":
+        return False
+    is_value = any(any(map(kind, case)) and any(map(kind, split_words(rule.text))) for kind in (is_weekday, _is_number))
+    now = words_by_meaning().get(tongue, {}).get("d=0", ())
+    is_changed = meanings_in(news.text) & {"change", "durable"} or not {*now}.isdisjoint(split_words(news.text))
+    return not is_value and not is_changed and bool(anywhere("own-narrows", tongue).match(news.text))
+
+
+def _is_number(word: str) -> bool:
+    return word[:1].isdigit()
 
 
 def _alike(unit: _Unit, other: _Unit) -> float:
