@@ -3,6 +3,7 @@ wherever they stand, and nobody else's (L1, L2)."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 from collections.abc import Callable, Mapping
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from memdir.disk.shipped import shipped_text
-from memdir.hub.hub_database import HubDatabase
+from memdir.hub.hub_database import SQL, HubDatabase
 from memdir.hub.jobs import ProposedChange, ask_for, finish, take
+from memdir.hub.sqlite_database import SqliteDatabase
 from tests.hub.servers import Client, HubServer, now, start_hub
 
 Join = Callable[..., Client]
@@ -230,6 +232,19 @@ def test_what_a_purge_removed_is_listed(memdir_command: str, tmp_path: Path) -> 
         shown = subprocess.run([*words, *more], capture_output=True, text=True, check=True, input="").stdout
         assert "2 entries" in shown and "\n  his.md\n" in shown, shown
         assert "\n  x.md, with what others wrote in it\n" in shown and "they stay" not in shown
+
+
+def test_a_text_is_looked_for_by_an_index_however_long_the_log_is(tmp_path: Path) -> None:
+    async def make() -> None:
+        database = SqliteDatabase(str(tmp_path / "hub.sqlite3"))
+        await database.connect()
+        await database.close()
+
+    asyncio.run(make())
+    with closing(sqlite3.connect(tmp_path / "hub.sqlite3")) as opened:
+        for name, given in (("text_known", ("t", "e", "e", "e")), ("sqlite_texts_sent", ("{}",))):
+            plan = str(opened.execute(f"explain query plan {SQL[name]}", given).fetchall())
+            assert "versions_by_text (team=? AND <expr>=?)" in plan, plan
 
 
 def test_a_hub_from_before_finds_out_whose_its_texts_are(tmp_path: Path) -> None:

@@ -106,14 +106,16 @@ def test_a_batch_judges_each_change_by_itself(team: Client) -> None:
 
 def test_a_rename_in_case_only_passes_in_one_batch_and_two_such_names_never_live_together(team: Client) -> None:
     etag = team.put("Notes.md", "one").body["etag"]
-    clash = team.put("notes.md", "one")
-    assert (clash.status, clash.kind) == (409, "same-name")
+    team.put("todo.md", "one")
+    for name in ("notes.md", "NOTES.md", "Todo.md"):
+        clash = team.put(name, "one")
+        assert (clash.status, clash.kind) == (409, "same-name")
     answer = team.batch(
         {"op": "put", "key": "notes.md", "content": "one", "ifMatch": None},
         {"op": "delete", "key": "Notes.md", "ifMatch": etag},
     )
     assert [one["status"] for one in answer["results"]] == [201, 200]
-    assert team.keys() == ["notes.md"]
+    assert team.keys() == ["notes.md", "todo.md"]
 
 
 def test_pages_of_a_manifest_miss_nothing(team: Client) -> None:

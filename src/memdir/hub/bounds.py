@@ -89,27 +89,29 @@ class InFlight:
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds; those of time are kept by the connection."""
     told = dict(request.scope["headers"]).get(b"content-length", b"%d" % max_bytes)
-    body = bytearray()
+    parts, left = list[bytes](), max_bytes
     is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
     with request.scope["in_flight"](int(told) if is_more else 0):
         while is_more:
             message = await request.receive()
             if message["type"] == "http.disconnect":
                 raise bad_request("the client went away")
-            body += message.get("body", b"")
-            if len(body) > max_bytes:
+            parts.append(message.get("body", b""))
+            left -= len(parts[-1])
+            if left < 0:
                 break
             if not message.get("more_body"):
                 await request.scope["still"]()
-                return bytes(body)
+                return b"".join(parts)
     raise HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
 
 
 async def read_json(request: Request, max_bytes: int = MAX_SMALL_BYTES, *, empty: bytes = b"") -> dict[str, Any]:
     """The body as an object of JSON; `empty` stands for one that says nothing."""
     try:
-        text = (await read_body(request, max_bytes) or empty).decode("utf-8", "surrogatepass")
-        signs = sum(map(text.count, '[{,"'))  # counted first, as to read it holds everybody up; most have few
+        body = await read_body(request, max_bytes) or empty
+        text = body.decode("utf-8", "surrogatepass")
+        signs = len(body) - len(body.translate(None, b'[{,"'))  # first, as to read it holds everybody up; most have few
         if signs > MOST_TOKENS and next(islice(_TOKEN.finditer(text), MOST_TOKENS, None), None):
             raise bad_request("the body holds more than any request says")
         found = json.loads(text)

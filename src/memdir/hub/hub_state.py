@@ -124,7 +124,8 @@ class Hub:
         if b"mdh_" in request.scope["query_string"] or b"token=" in request.scope["query_string"]:
             raise bad_request("a token never stands in a URL; it is known to logs now: revoke it")
         try:
-            identity = await self.identities.of(token_of(request.scope["headers"]))
+            token = token_of(request.scope["headers"])
+            identity = await self.identities.of(token)
         except HubRefusal as refused:
             if refused.status == 401:  # who has a token is not kept out by others behind the same address
                 client = request.scope.get("client")
@@ -136,12 +137,12 @@ class Hub:
             raise not_found()
         identity.require(scope)
         request.scope["in_flight"] = partial(self._in_flight.hold, identity.token)
-        request.scope["still"] = partial(self._still, identity, request)
+        request.scope["still"] = partial(self._still, identity, token)
         return identity
 
-    async def _still(self, identity: Bearer, request: Request) -> None:
+    async def _still(self, identity: Bearer, token: str) -> None:
         """A body may take its time: a token that was revoked meanwhile, or may do less by now, writes nothing."""
-        if await self.identities.of(token_of(request.scope["headers"])) != identity:
+        if await self.identities.of(token) != identity:
             raise HubRefusal(403, "not-allowed", "what this token may do was changed meanwhile", remedy="Try again")
 
     async def unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:
