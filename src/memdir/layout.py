@@ -125,13 +125,14 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")  # of a user's name
 class Layout:
     """All paths of one home and one project."""
 
-    __slots__ = ("home", "project", "slug", "user", "work_tree")
+    __slots__ = ("folder", "home", "project", "slug", "user", "work_tree")
 
     def __init__(self, home: str, folder: str, *, worktrees: WorktreePolicy = "shared", user: str = "") -> None:
         self.user = user
         self.home = nfc(os.path.abspath(home))
+        self.folder = os.path.realpath(folder)
         tree = work_tree_root(folder)
-        self.work_tree = tree or self._project_above(os.path.realpath(folder))
+        self.work_tree = tree or self._project_above(self.folder)
         self.project = canonical_root(folder) if tree and worktrees == "shared" else self.work_tree
         self.slug = self._slug_of(self.project)
 

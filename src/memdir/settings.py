@@ -118,6 +118,8 @@ class Environment:
         # Where those keep memories of their own that keep them as we do, and which of them do not.
         self.memory_homes = {"claude": self.claude_home, "qwen": path("QWEN_CODE_MEMORY_BASE_DIR", self.qwen_runtime)}
         self.has_local_qwen_memory = variables.get("QWEN_CODE_MEMORY_LOCAL") == "1"
+        scope = variables.get("QWEN_CODE_MEMORY_PROJECT_SCOPE", "").strip().lower()
+        self.has_qwen_memory_by_folder = scope == "workspace"  # of the very one that it was started in
         self.without_memory = ("claude",) if _is_on(variables, "CLAUDE_CODE_DISABLE_AUTO_MEMORY") else ()
         data, config = path("XDG_DATA_HOME", "~", ".local", "share"), path("XDG_CONFIG_HOME", "~", ".config")
         self.opencode_database = path("OPENCODE_DB", data, "opencode", "opencode.db")
@@ -378,7 +380,8 @@ def own_memory(environment: Environment, layout: Layout, agent: str) -> str:
         return os.path.expanduser(pointed[1:].partition(b'"')[0].decode("utf-8", "replace"))
     if agent == "qwen" and environment.has_local_qwen_memory:
         return os.path.join(here, "memory")
-    return _kept_at(home, layout.work_tree if agent == "qwen" else layout.project)  # Qwen looks at no other worktree
+    of_qwen = layout.folder if environment.has_qwen_memory_by_folder else layout.work_tree
+    return _kept_at(home, of_qwen if agent == "qwen" else layout.project)  # Qwen looks at no other worktree
 
 
 def _words_in(path: str) -> bytes:

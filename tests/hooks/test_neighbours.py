@@ -69,7 +69,7 @@ def test_what_an_agent_wrote_itself_is_known_to_the_others_and_to_itself_once(
     assert not list(Path(layout.home).glob("projects/*/memory/*.md"))
 
 
-@pytest.mark.parametrize("where", ["another worktree", "a folder of the project"])
+@pytest.mark.parametrize("where", ["another worktree", "a folder of the project", "the folder it works in"])
 def test_what_qwen_looks_for_elsewhere_comes_from_us(
     make_agent: MakeAgent, own: Keeper, git: Callable[..., str], tmp_path: Path, where: str
 ) -> None:
@@ -81,6 +81,11 @@ def test_what_qwen_looks_for_elsewhere_comes_from_us(
         git("commit", "-q", "--allow-empty", "-m", "x", cwd=agent.project)
         git("worktree", "add", "-q", str(tmp_path / "tree"), cwd=agent.project)
         agent.project = (tmp_path / "tree").resolve()
+    elif where == "the folder it works in":
+        agent.environment["QWEN_CODE_MEMORY_PROJECT_SCOPE"] = "workspace"
+        assert context(agent.start()).count(OWN) == 0, "there it is the same"
+        agent.session, agent.project = "0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a02", agent.project / "sub"
+        agent.project.mkdir()
     else:
         agent.environment["QWEN_CODE_MEMORY_LOCAL"] = "1"
     assert context(agent.start()).count(OWN) == 1 and "zebra" in context(agent.prompt(QUESTION))

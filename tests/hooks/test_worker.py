@@ -706,6 +706,25 @@ def test_a_prompt_without_words_moves_no_switch(agent: Agent, layout: Layout, is
     assert ("Kafka" in said_in(layout)) is not is_on
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_prompt_that_begins_with_a_path_moves_a_switch(agent: Agent, layout: Layout, is_on: bool) -> None:
+    """S5: it is no command of the client's, and its client writes it down before the hook is called."""
+    turn(agent, layout, RULE)
+    work(agent)
+    if is_on:
+        switch(agent, layout, "setting", is_on=False)
+        agent.prompt("/clear")
+    switch(agent, layout, "setting", is_on=is_on)
+    told = f"/etc/kafka/server.properties is ours now. {UNHEARD}"
+    agent.say(told, "I will use Kafka.")
+    agent.prompt(told)
+    switch(agent, layout, "setting", is_on=True)
+    agent.say(OTHER)
+    turn(agent, layout, OTHER)
+    work(agent)
+    assert ("Kafka" in said_in(layout)) is is_on and "PostgreSQL" in said_in(layout)
+
+
 async def test_what_was_said_before_memdir_came_is_not_dreamt_of_either(
     agent: Agent, layout: Layout, project: Path
 ) -> None:

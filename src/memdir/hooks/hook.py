@@ -75,7 +75,7 @@ class HookCall:
     def is_said(self) -> bool:
         """Whether a person said something: Qwen tells of a prompt without words after each tool, and a client's own
         command is written down as no message."""
-        return self.event == "prompt" and self.text("prompt").strip()[:1] not in ("", "/")
+        return self.event == "prompt" and is_said(self.text("prompt"))
 
     @property
     def session(self) -> str:
@@ -93,6 +93,12 @@ class HookCall:
         if self.host == "codex" and is_codex_at_work(self.text("transcript_path"), self.text("cwd")):
             return False
         return is_session_id(self.session) and not self.fields.get("agent_id")
+
+
+def is_said(prompt: str) -> bool:
+    """Whether there are words in a prompt, and it is no command of the client's; a path begins a sentence."""
+    first = next(iter(prompt.split(maxsplit=1)), "")
+    return bool(first) and (first[0] != "/" or "/" in first[1:])
 
 
 class HookAnswer:

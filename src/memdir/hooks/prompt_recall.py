@@ -7,6 +7,7 @@ import os
 
 from memdir.disk.plain_json import encode
 from memdir.hooks.daemon_client import SCOPES, chosen
+from memdir.hooks.hook import is_said
 from memdir.process import detach
 
 TYPE_CHECKING = False
@@ -34,7 +35,7 @@ def recalled(memory: MemDir, call: HookCall) -> str:
     """The memories for a prompt as one text; empty when none clearly helps. A host says a prompt again without words,
     and its own commands are no questions."""
     text = _asked(call)
-    if not text or (text[0] == "/" and "/" not in text.split()[0][1:]):
+    if not is_said(text):
         return ""
     from memdir.recall.recall import Recaller, RecallRequest
 
