@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from memdir.errors import ModelError
-from memdir.model.model import Model, ModelSettings, Reply
+from memdir.model.model import Model, ModelSettings, RawCall, Reply
 from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider
 from tests.provider_server import (
     Drop,
@@ -220,6 +222,34 @@ async def test_a_server_that_only_keeps_the_line_open_is_left(
     server.add(KeepAlive(ANSWER, 3))
     error = await failure(model, provider, replace(QUICK, timeout_seconds=20, longest_seconds=0.3))
     assert error.kind == "timeout"
+
+
+@pytest.mark.parametrize("how", ["a line", "a reply", "a whole reply"])
+async def test_a_server_that_sends_without_end_is_left(provider: Provider, server: ProviderServer, how: str) -> None:
+    """A line that never ends, lines that never end the reply, or a reply that comes whole and does not end."""
+    kind, piece = ("application/json" if how == "a whole reply" else "text/event-stream"), b"x" * (1 << 20)
+
+    async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n: ".encode())
+            while True:
+                writer.write(piece + (b"\n\n: " if how == "a reply" else b""))
+                await writer.drain()
+
+    endless = await asyncio.start_server(send, "127.0.0.1", 0)
+    model = provider.open(server, url=f"http://127.0.0.1:{endless.sockets[0].getsockname()[1]}/v1")
+    request = provider.request()
+    if how == "a whole reply":
+        said = {"input": "Hi"} if provider == RESPONSES else {"messages": [{"role": "user", "content": "Hi"}]}
+        limit = {"max_tokens": 9} if provider == ANTHROPIC else {}
+        request = replace(request, raw=RawCall(provider.name, {"model": provider.model, **said, **limit}), messages=())
+    with pytest.raises(ModelError) as raised:
+        await model.complete(request)
+    assert (raised.value.kind, raised.value.is_retryable) == ("bad_reply", False)
+    assert "no end" in raised.value.message and "model.baseUrl" in raised.value.remedy
+    await model.close()
+    endless.close()
 
 
 async def test_a_model_that_failed_can_be_asked_again(model: Model, provider: Provider, server: ProviderServer) -> None:

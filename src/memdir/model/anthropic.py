@@ -15,7 +15,7 @@ from memdir.errors import ModelError
 from memdir.model.choose import DEFAULT_MODELS
 from memdir.model.model import ANTHROPIC, Reply, Request, stop_reason_of, tool_use_of
 from memdir.model.raw import plain_json, plain_request, usage_of
-from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
+from memdir.model.sdk import OnText, ReplyReader, SdkModel, bounded_client, load_sdk
 from memdir.transcript.message import Block, Json, Message, Opaque, Text, ToolResult, ToolUse
 
 MAX_SYSTEM_MARKS = 2  # of the four breakpoints the API allows; the messages need the other two
@@ -48,7 +48,8 @@ class AnthropicModel(SdkModel):
                 remedy="Set ANTHROPIC_API_KEY, or choose another model with the setting model.provider",
             )
         sdk = load_sdk("anthropic")
-        super().__init__(sdk.AsyncAnthropic(api_key=api_key, base_url=base_url or None, max_retries=0))
+        bounded, url = bounded_client(sdk, self.provider), base_url or None
+        super().__init__(sdk.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=bounded))
 
     def call(self, request: Request, on_text: OnText) -> tuple[Any, dict[str, Any], MessageReader]:
         arguments = call_arguments(request)

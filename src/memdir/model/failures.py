@@ -53,8 +53,8 @@ def failed(kind: ModelFailure, told: str, *, model: str = "", retry_after: float
 
 def from_sdk(error: Exception, *, model: str, provider: str) -> ModelError:
     """The error behind whatever an SDK raised; both name their classes and fields alike."""
-    if isinstance(error, ModelError):
-        return error
+    if ours := next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None):
+        return ours
     names = {known.__name__ for known in type(error).__mro__}
     if "APIError" not in names or names & _OF_CONNECTION:
         return from_connection(error, provider=provider)

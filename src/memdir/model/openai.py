@@ -26,7 +26,7 @@ from memdir.model.model import (
     tool_use_of,
 )
 from memdir.model.raw import blocks_of, plain_json, plain_request, usage_of
-from memdir.model.sdk import OnText, ReplyReader, SdkModel, load_sdk
+from memdir.model.sdk import OnText, ReplyReader, SdkModel, bounded_client, load_sdk
 from memdir.transcript.message import Block, Message, Opaque, Text, ToolResult, ToolUse
 
 Dialect = Literal["chat", "responses"]
@@ -51,7 +51,9 @@ class OpenAIModel(SdkModel):
                 remedy="Set OPENAI_API_KEY, or model.baseUrl for a server of your own",
             )
         sdk = load_sdk("openai")
-        super().__init__(sdk.AsyncOpenAI(api_key=api_key or _LOCAL_KEY, base_url=base_url or None, max_retries=0))
+        bounded = bounded_client(sdk, self.provider)
+        key = api_key or _LOCAL_KEY
+        super().__init__(sdk.AsyncOpenAI(api_key=key, base_url=base_url or None, max_retries=0, http_client=bounded))
         self._dialect: Dialect = dialect
         self._is_openai = str(self._client.base_url.host).endswith(_OWN_HOSTS)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -16,6 +17,8 @@ from memdir.model.model import Reply, Request
 from memdir.transcript.message import Message, ToolResult
 
 OnText = Callable[[str], None] | None
+MAX_REPLY_BYTES = 128 << 20  # the longest that a model writes, a word an event, is a third of it
+MAX_LINE_BYTES = 8 << 20  # one may hold a whole reply; the SDKs copy what they have of it with every piece
 _UNKNOWN = "Nothing is known about its result."
 
 
@@ -26,6 +29,27 @@ def load_sdk(package: str) -> Any:
     except ImportError as error:
         remedy = f"Install it: pip install 'memdir[{package}]'"
         raise ModelError(f"the package {package} is not installed", kind="no_sdk", remedy=remedy) from error
+
+
+def bounded_client(sdk: Any, provider: str) -> Any:
+    """What an SDK asks through, with an end to what a server may send: the SDKs read on while there is memory."""
+
+    async def bound(response: Any) -> None:
+        read = response.aiter_bytes
+
+        async def bounded(chunk_size: int | None = None) -> AsyncIterator[bytes]:
+            size = line = 0
+            async with aclosing(read(chunk_size)) as pieces:
+                async for piece in pieces:
+                    size, end = size + len(piece), piece.rfind(b"\n") + 1
+                    line = len(piece) - end if end else line + len(piece)
+                    if size > MAX_REPLY_BYTES or line > MAX_LINE_BYTES:
+                        raise failed("bad_reply", f"{provider} sent {size >> 20} MiB and no end of its reply")
+                    yield piece
+
+        response.aiter_bytes = bounded
+
+    return sdk.DefaultAsyncHttpxClient(event_hooks={"response": [bound]})
 
 
 def sendable(value: Any) -> Any:
