@@ -626,6 +626,83 @@ async def test_a_damaged_word_that_waited_costs_only_itself(project: Path, damag
         assert "something went wrong" not in "\n".join(seen.drawn.display)
 
 
+async def test_what_was_said_when_nothing_was_to_be_learned_is_not_learned_after_a_kill(
+    provider: Provider, project: Path
+) -> None:
+    """J1, S5: it is said all the same."""
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory, no_learning=True) as seen:
+            seen.chat._take("Tell me a story.")
+            await seen.shows("Half of it")
+            seen.chat._take("We buy Initech on Friday.")
+            killed = _waiting_beside(memory, seen.chat.host.session.id).read_bytes()
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory) as seen:
+            waiting = _waiting_beside(memory, seen.chat.host.session.id)
+            waiting.parent.mkdir(parents=True, exist_ok=True)
+            waiting.write_bytes(killed)
+            await seen.chat.take_waiting()
+            assert [(one.text, one.is_off) for one in seen.chat.host.conversation.messages if not one.is_meta] == [
+                ("We buy Initech on Friday.", True)
+            ]
+
+
+async def test_a_paste_that_was_not_written_down_before_a_kill_is_with_its_words(project: Path) -> None:
+    """J1: the words stand there already, and come once."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    name = "[pasted text abcdef: 50 lines]"
+    async with alive(project, memory=memory) as seen:
+        seen.chat.host.keep(f"See {name}")
+        waiting = _waiting_beside(memory, seen.chat.host.session.id)
+        waiting.parent.mkdir(parents=True, exist_ok=True)
+        waiting.write_text(json.dumps([f"See {name}", {name: "log line"}]) + "\n")
+        await seen.chat.take_waiting()
+        assert not waiting.exists()
+        said = [one.text for one in seen.chat.host.conversation.messages]
+        assert said.count(f"See {name}") == 1 and sum("log line" in one for one in said) == 1
+
+
+async def test_what_waits_and_fails_when_a_chat_begins_does_not_end_it(provider: Provider, project: Path) -> None:
+    """J1: what was killed just when it was done, such as a deletion, fails the second time."""
+    with ProviderServer(script()) as server:
+        memory, _ = opened(project, provider, server)
+        async with host_of(memory) as host:
+            await host.say("Hello.")
+            session = host.session.id
+        memory, _ = opened(project, provider, server)
+        waiting = _waiting_beside(memory, session)
+        waiting.parent.mkdir(parents=True, exist_ok=True)
+        waiting.write_text('["/forget no-such-memory", {}]\n["And this.", {}]\n')
+        with drawn(project, memory=memory) as seen:
+            seen.chat.options.resume = session
+            running = asyncio.create_task(seen.chat.run())
+            await seen.shows("The last message has no answer yet")
+            assert "no-such-memory" in "\n".join(seen.drawn.display) and not waiting.exists()
+            seen.chat.leave()
+            assert await running == 0
+
+
+async def test_what_waits_behind_a_clear_is_for_a_new_conversation_also_when_one_leaves(
+    provider: Provider, project: Path
+) -> None:
+    """J1, H2."""
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory) as seen:
+            old = seen.chat.host.session.id
+            for text in ("In the old one.", "/clear", "In the new one."):
+                seen.chat._take(text)
+            await seen.shows("Half of it")
+        new = seen.chat.host.session.id
+        again, _ = opened(project, provider, server)
+        said = {
+            name: [one.text for one in again.session(name).conversation.messages if one.role == "user"]
+            for name in (old, new)
+        }
+        assert "In the new one." in said[new] and "In the new one." not in said[old] and "In the old one." in said[old]
+
+
 async def test_words_whose_turn_has_called_a_tool_are_not_said_again_after_a_kill(
     provider: Provider, project: Path
 ) -> None:

@@ -221,10 +221,10 @@ class ChatHost:
             await self.compact(is_automatic=True)
         return text
 
-    def keep(self, text: str, about: Sequence[Message] = ()) -> None:
-        """Write down what the person says: `retry` has it answered."""
+    def keep(self, text: str, about: Sequence[Message] = (), *, is_off: bool = False) -> None:
+        """Write down what the person says, or said when nothing was to be learned: `retry` has it answered."""
         self.recalled = ()
-        self._unwritten += (user(text), *about)
+        self._unwritten += (*([replace(user(text), is_off=is_off)] if text else []), *about)
         self._write_unwritten()
 
     def _write_unwritten(self) -> None:

@@ -74,6 +74,7 @@ _ANSWERS: dict[Consent, str] = {
     "no": "no",
 }
 _PASTE = re.compile(r"\[pasted text [\da-f]+: [\d,]+ lines\]")
+_BEGINS_ANEW = re.compile(r"\s*/clear\s*")
 _DONE_LATE = re.compile(r"/(remember|forget)\s+(?!--source)")  # by who leaves: nothing is asked
 _SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
@@ -118,6 +119,7 @@ class ChatTerminal:
         self._entered: asyncio.Queue[str] = asyncio.Queue()
         self._begun: list[str] = []  # of what was entered, until it is done or written down
         self._waiting = ""  # the file that holds both, too
+        self._unheard: set[str] = set()  # of what waited: said when nothing was to be learned
         self._pastes: dict[str, str] = {}  # by the name that stands for it
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -195,7 +197,7 @@ class ChatTerminal:
         self._tasks.discard(task)
         self._redraw()
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, MemdirError) and self._is_ready:
+        if isinstance(error, MemdirError) and hasattr(self, "commands"):
             self.screen.failed(error.message, error.remedy, "")
         elif error is not None:
             inside = "" if isinstance(error, MemdirError) else self.memory.keep_crash(error)
@@ -319,13 +321,19 @@ class ChatTerminal:
     async def _keep(self, text: str) -> None:
         """What was sent and waits for its turn: what asks nothing is done, and what is for the model is said all the
         same: `/retry` has it answered another time (J1)."""
-        about = self.commands.told(text.strip()) if _is_command(text) else ()
-        if about is not None:
-            self.host.keep(text.strip("\n"), (*self._pasted_in(text), *about))
+        if (about := self._about(text)) is not None:
+            self.host.keep(text.strip("\n"), about, is_off=text in self._unheard)
+        elif _BEGINS_ANEW.fullmatch(text):
+            await self.host.clear()
         elif _DONE_LATE.match(text.strip()):
             await self.commands.run(text.strip())
         else:
             self._not_done(text.strip())
+
+    def _about(self, text: str) -> Sequence[Message] | None:
+        """What stands behind a text for the model; None where it is a command for us."""
+        about = self.commands.told(text.strip()) if _is_command(text) else ()
+        return None if about is None else (*self._pasted_in(text), *about)
 
     async def _keep_begun(self) -> None:
         self._note()
@@ -342,7 +350,8 @@ class ChatTerminal:
         path, before, lines = self._where_it_waits(), self._waiting, list[str]()
         for text in (*self._begun, *queued):
             pasted = {name: body for name, body in self._pastes.items() if name in text}
-            lines.append(json.dumps([text.strip("\n"), pasted]) + "\n")
+            is_off = not self.host.session.is_learning or text in self._unheard
+            lines.append(json.dumps([text.strip("\n"), pasted, *([True] if is_off else [])]) + "\n")
         with contextlib.suppress(MemdirError, OSError):
             if lines:
                 DiskFiles().write(path, "".join(lines).encode())
@@ -362,14 +371,17 @@ class ChatTerminal:
                 with contextlib.suppress(ValueError, RecursionError):
                     found = json.loads(line)
                 match found:
-                    case [str(text), dict(pasted)]:
+                    case [str(text), dict(pasted), *is_off]:
+                        self._unheard |= {text} if is_off else set()
                         self._pastes |= {name: body for name, body in pasted.items() if isinstance(body, str)}
                         self._begun.append(text)
                     case _:  # damaged
                         self._not_done(line.decode("utf-8", "replace")[:500])
         said = [one.text for one in self.host.conversation.messages if one.role == "user" and not one.is_meta]
         if self.host.is_waiting and self._begun[:1] == [text for text in said if text][-1:]:
-            del self._begun[:1]  # killed when it was just written down
+            told = {one.text for one in self.host.conversation.messages}  # killed when it was just written down
+            if left := [one for one in self._about(self._begun.pop(0)) or () if one.text not in told]:
+                self.host.keep("", left)
         await self._keep_begun()
 
     def _not_done(self, command: str) -> None:
