@@ -157,6 +157,17 @@ def test_log_diff_restore_and_why(memdir: Memdir, project: Path) -> None:
     assert memdir("diff", "nothing-like-it").code == 6
 
 
+def test_what_cannot_be_taken_back_names_the_way_in_its_scope(memdir: Memdir, tmp_path: Path) -> None:
+    memdir("remember", "I work in the mornings", "--scope", "user", "--name", "note")
+    [path] = [one for one in (tmp_path / "home/memory").glob("*.md") if one.name != "MEMORY.md"]
+    for words in ("evenings", "nights"):
+        path.write_text(path.read_text().replace("mornings", words).replace("evenings", words))
+        memdir("log", "--scope", "user")
+    second = answer(memdir("log", "--scope", "user", "--json"))["changes"][1]["id"]
+    refused = memdir("undo", second, "--scope", "user")
+    assert refused.code != 0 and "--scope user` brings back" in " ".join(refused.err.split())
+
+
 def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) -> None:
     """S14: what was just saved for all projects is the last thing that was done here."""
     memdir("remember", "The blue door is locked at night")

@@ -208,9 +208,10 @@ def _take_back(
     else:
         target = merge_bytes(after or b"", before or b"", current or b"") if before is not None and current else None
         if target is None:
+            scope = "" if store.scope == "project" else f" --scope {store.scope}"
             raise EditConflict(
                 f"{key} has changed in the same lines since {commit.id[:8]}",
-                remedy=f"`memdir restore {key} --at {commit.id[:8]}` brings back a whole version",
+                remedy=f"`memdir restore {key} --at {commit.id[:8]}{scope}` brings back a whole version",
             )
     is_exact = target is not None and target == before and key != INDEX_NAME
     change.put_back(key, target, mtime_ns=mtime_ns if is_exact else None)
