@@ -482,11 +482,15 @@ async def test_what_a_disk_refused_is_sent_by_retry(project: Path) -> None:
         seen.press("My important words.\r")
         await seen.shows("/retry tries again")
         assert not seen.chat.host.conversation.messages
+        await seen.until(lambda: not seen.chat._begun)
+        waiting = _waiting_beside(seen.chat.memory, seen.chat.host.session.id)
+        assert json.loads(waiting.read_text("utf-8"))[0] == "My important words.", "or a kill loses them"
         os.rmdir(transcript)
         seen.press("/retry\r")
         await seen.until(lambda: not seen.chat.host.is_waiting)
         messages = [one for one in seen.chat.host.conversation.messages if not one.is_meta]
         assert [one.role for one in messages] == ["user", "assistant"] and messages[0].text == "My important words."
+        await seen.until(lambda: not waiting.exists())
 
 
 async def test_what_was_sent_while_a_turn_ran_is_not_lost_when_one_leaves(provider: Provider, project: Path) -> None:
@@ -681,6 +685,22 @@ async def test_what_waits_and_fails_when_a_chat_begins_does_not_end_it(provider:
             assert "no-such-memory" in "\n".join(seen.drawn.display) and not waiting.exists()
             seen.chat.leave()
             assert await running == 0
+
+
+async def test_what_waits_while_one_goes_on_with_the_same_conversation_is_said_once(
+    provider: Provider, project: Path
+) -> None:
+    """J1."""
+    with ProviderServer(script(says("Hello."), says("As you like."))) as server:
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory) as seen:
+            seen.press("Good morning.\r")
+            await seen.shows("Hello.")
+            for text in (f"/resume {seen.chat.host.session.id}", "Book the room."):
+                seen.chat._take(text)
+            await seen.shows("As you like.")
+        messages = seen.chat.host.conversation.messages
+        assert [one.text for one in messages if one.role == "user" and not one.is_meta][1:] == ["Book the room."]
 
 
 async def test_what_waits_behind_a_clear_is_for_a_new_conversation_also_when_one_leaves(

@@ -13,11 +13,11 @@ NOT_YET = {
     "files without model/builtin": 287,  # with the surfaces that are there now: chat, hooks, mcp_server, adapters, hub
     "lines of model/builtin": 4_525,
     "lines of share": 2_330,
-    "lines of chat": 2_256,  # so that what is sent is kept whole, whatever comes, and nothing that hangs holds anybody
+    "lines of chat": 2_265,  # so that what is sent is kept whole, whatever comes, and nothing that hangs holds anybody
     "lines of hooks": 2_120,  # so that a sync waits for the end of a turn, and a daemon that comes up ends when told to
     "lines of attach": 2_132,  # so that what agents note of ours beside their settings goes with it
     "lines of hub": 3_115,
-    "lines in all": 63_318,  # with 2,244 of the chat, and 1,100 of sub-agents
+    "lines in all": 63_328,  # with 2,244 of the chat, and 1,100 of sub-agents
     "files in all": 323,
 }
 

@@ -221,6 +221,11 @@ class ChatHost:
             await self.compact(is_automatic=True)
         return text
 
+    @property
+    def unwritten(self) -> list[str]:
+        """What the person said and a disk refused until now."""
+        return [one.text for one in self._unwritten if not one.is_meta]
+
     def keep(self, text: str, about: Sequence[Message] = (), *, is_off: bool = False) -> None:
         """Write down what the person says, or said when nothing was to be learned: `retry` has it answered."""
         self.recalled = ()

@@ -252,10 +252,12 @@ class Slash:
     async def do_resume(self, words: str) -> None:
         """go on with another conversation: /resume [ID]"""
         if session_id := await asyncio.to_thread(session_of, self._memory, words) or await self._chat.choose_session():
+            before = self._host.session.id
             await self._chat.turn(self._host.resume(session_id))
             if session_id == self._host.session.id:
-                self._chat.calls.clear()
-                await self._chat.take_waiting()
+                if session_id != before:  # what waits in this one is on its way
+                    self._chat.calls.clear()
+                    await self._chat.take_waiting()
                 self._chat.show_last()
 
     async def do_retry(self, _: str) -> None:

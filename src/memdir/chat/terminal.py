@@ -348,7 +348,8 @@ class ChatTerminal:
         for text in queued:
             self._entered.put_nowait(text)
         path, before, lines = self._where_it_waits(), self._waiting, list[str]()
-        for text in (*self._begun, *queued):
+        refused = self.host.unwritten
+        for text in (*refused, *(one for one in self._begun if one.strip("\n") not in refused), *queued):
             pasted = {name: body for name, body in self._pastes.items() if name in text}
             is_off = not self.host.session.is_learning or text in self._unheard
             lines.append(json.dumps([text.strip("\n"), pasted, *([True] if is_off else [])]) + "\n")
