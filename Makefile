@@ -33,7 +33,7 @@ test: $(STAMP)  ## Install and run the default tests
 	$(RUN) $(BIN)/python -m pytest -q --dist worksteal -n $$(($$(nproc 2>/dev/null || echo 1) + 1))  # many wait for other processes
 
 collect: $(STAMP)  # read the tests once and keep them compiled: those who run them side by side would each do so
-	@$(RUN) $(BIN)/python -m pytest -q --collect-only >/dev/null
+	@told=$$($(RUN) $(BIN)/python -m pytest -q --collect-only 2>&1) || { echo "$$told" | tail -n 40; exit 1; }
 
 test-slow: $(STAMP)  ## What the default tests leave out for its time: further providers, agents, sizes (minutes)
 	$(RUN) $(BIN)/python -m pytest -q -n auto --timeout 600 -m slow --slow

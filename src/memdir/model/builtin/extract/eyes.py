@@ -27,7 +27,7 @@ SURE = 0.6  # of what speaks for any type that speaks for one
 LEAST = 0.35  # less than that speaks for no type at all
 MAX_BYTES = 1 << 20  # of a file that is looked into
 MAX_SECONDS = 2.0  # for git to find the lines that hold a name
-_PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+|\b[\w-]+file\b")  # from where a run begins: a blob is read once
+_PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+|(?<![\w-])[\w-]+file\b")  # begins where a run does
 _COMMAND = re.compile(r"\b(?:make|just|npm|pnpm|yarn|cargo)(?: run)? [\w:-]+")
 _COMMAND_FILES = ("Makefile", "justfile", "package.json", "Cargo.toml")
 _SYMBOL = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+\b|(?<=`)\w+(?=`)|\b\w+(?=\(\))")
