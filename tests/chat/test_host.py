@@ -69,7 +69,6 @@ def once_written(memory: MemDir) -> Callable[[Body], Outcome]:
 # P1-P7
 
 
-@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_forty_turns_read_their_conversation_from_the_cache(
     provider: Provider, server: ProviderServer, project: Path, clock: Clock
 ) -> None:
@@ -169,6 +168,32 @@ async def test_instruction_files_are_loaded_with_the_index_and_nothing_of_elsewh
     assert context.count("Use tabs.") == 1 and "Two spaces." in context and "Deploys are frozen" in context
     assert "stolen" not in context and "not imported" not in context and "</system-reminder>" not in context
     assert "[cut here; the rest is in" in context and len(context) < 60_000
+
+
+# Permissions
+
+
+async def test_a_yes_holds_once_for_the_session_or_always_and_a_no_is_one(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """H1: an edit is asked with its diff, a command as it will run."""
+    (project / "a.py").write_text("x = 1\n", encoding="utf-8")
+    read, edit = {"file_path": "a.py"}, {"file_path": "a.py", "old_string": "1", "new_string": "2"}
+    wished = [("Read", read), ("Edit", edit), *(("Bash", {"command": f"echo {name} >> ran"}) for name in "aaabc")]
+    memory, _ = opened(project, provider, server)
+    server.add(*script(*(calls(one, text="Word by word. ") for one in wished), says("Done.")))
+    person = Person(["once", "once", "session", "always", "no"])
+    async with host_of(memory, person) as host:
+        assert (await host.say("Change it.")).text == "Done."
+    assert [one.detail for one in person.asked[1:]] == [f"echo {name} >> ran" for name in "aabc"]
+    assert "-x = 1\n+x = 2" in person.asked[0].detail and (project / "a.py").read_text() == "x = 2\n"
+    assert [one["is_error"] for one in person.heard("result")] == [*[False] * 6, True]
+    assert (person.text, len(person.heard("text")) > 10) == ("Word by word. " * 7 + "Done.", True), "as it is said"
+    server.script_again(script(*(calls(one) for one in wished[-2:])))
+    async with host_of(opened(project, provider, server)[0], again := Person()) as host:
+        await host.say("Once more.")
+    assert [one.detail for one in again.asked] == ["echo c >> ran"]
+    assert (project / "ran").read_text().split() == [*"aaabb"]
 
 
 # Failures
@@ -288,7 +313,6 @@ async def test_a_turn_that_is_stopped_while_a_command_runs_leaves_no_process(
         assert (await host.say("Well?")).ending == "done", "the provider takes a conversation without open calls"
 
 
-@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:
@@ -309,7 +333,6 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
         assert host.assembly.context.text.startswith("The project lies in")
 
 
-@pytest.mark.slow("openai-chat", "openai-responses")
 async def test_a_summary_is_asked_for_behind_the_bytes_of_the_conversation_and_the_day_is_told_anew(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

@@ -45,8 +45,8 @@ from tests.provider_server import Drop, Hang, ProviderServer, calls, says
 from tests.provider_server.script import Body, Outcome
 
 READY = "/help"
-pytestmark = pytest.mark.slow("openai-responses")  # the screen is the same, whoever answers
 in_tmux = pytest.mark.skipif(bool(NO_TMUX), reason=NO_TMUX)
+IN_TMUX = (ANTHROPIC, pytest.param(RESPONSES, marks=pytest.mark.slow))  # drawn by pyte, both are tried by default
 
 
 @dataclass
@@ -77,7 +77,7 @@ def provider(request: pytest.FixtureRequest) -> Provider:
     return found
 
 
-@pytest.fixture(scope="module", params=[ANTHROPIC, RESPONSES], ids=lambda provider: provider.name)
+@pytest.fixture(scope="module", params=IN_TMUX, ids=lambda provider: provider.name)
 def chatting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chatting]:
     """One chat for several tests: each says something of its own in it."""
     provider: Provider = request.param
@@ -96,6 +96,7 @@ def chatting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @in_tmux
+@pytest.mark.slow("openai-responses")
 def test_a_chat_stays_in_the_scrollback_and_goes_on_another_time(provider: Provider, project: Path) -> None:
     """H1: finished blocks are in the terminal's own history, before and after the program ends."""
     story = "\n\n".join(f"Paragraph {number} of the story." for number in range(40))
@@ -1592,6 +1593,7 @@ def test_in_a_bare_pty_it_is_the_same_screen(provider: Provider, project: Path) 
         assert terminal.all.count("It is made.") == 1, "finished blocks stay"
 
 
+@pytest.mark.slow("openai-responses")
 def test_killed_in_the_middle_of_a_reply_a_person_finds_their_words_and_asks_again(
     provider: Provider, project: Path
 ) -> None:

@@ -23,7 +23,7 @@ from tests.conftest import Ran
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import KEY, Hang, ProviderServer, calls, says
 
-pytestmark = pytest.mark.slow("openai-chat", "openai-responses")  # each starts processes, or a host a record
+pytestmark = pytest.mark.slow("openai-chat")
 
 MOMENTS = int(os.environ.get("CHAT_KILL_STEP", "4"))  # from one kill to the next
 TURN = (

@@ -9,8 +9,6 @@ import pytest
 from tests.model.providers import ANTHROPIC, CHAT, Provider
 from tests.provider_server import ProviderServer
 
-in_openai_is_slow = pytest.mark.slow("openai-chat")
-
 
 @pytest.fixture(params=(ANTHROPIC, CHAT), ids=lambda provider: provider.name)
 def provider(request: pytest.FixtureRequest) -> Provider:

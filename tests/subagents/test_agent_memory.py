@@ -15,7 +15,6 @@ from tests.chat.hosts import Person, host_of, opened
 from tests.conftest import Ran
 from tests.model.providers import ANTHROPIC, CHAT, Provider
 from tests.provider_server import ProviderServer, calls, says
-from tests.subagents.conftest import in_openai_is_slow
 from tests.subagents.test_agent_tool import hands_over, scripted, sub_bodies
 from tests.subagents.test_definitions import define
 
@@ -69,7 +68,6 @@ async def test_it_writes_its_own_memory_and_is_told_of_it_the_next_time(
     assert again.list(scope=SCOPES[scope]) == []
 
 
-@in_openai_is_slow
 async def test_it_changes_no_memory_but_its_own_and_nothing_of_memdir_s(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -100,7 +98,6 @@ async def test_it_changes_no_memory_but_its_own_and_nothing_of_memdir_s(
     assert person.asked == [] and not any(os.path.exists(os.path.join(project, path)) for path in places)
 
 
-@in_openai_is_slow
 async def test_tools_that_it_has_for_its_memory_alone_work_nowhere_else(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -120,7 +117,6 @@ async def test_tools_that_it_has_for_its_memory_alone_work_nowhere_else(
     assert "hidden" not in str(sub_bodies(server)) and not (project / "new.py").exists()
 
 
-@in_openai_is_slow
 async def test_it_reads_the_conversation_s_memory_and_transcript_only_where_the_person_says_so(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -132,7 +128,6 @@ async def test_it_reads_the_conversation_s_memory_and_transcript_only_where_the_
     assert "2027-03-01" not in str(sub_bodies(server))
 
 
-@in_openai_is_slow
 @pytest.mark.parametrize("scope", SCOPES)
 async def test_a_secret_is_refused_and_so_is_a_person_where_others_read(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, scope: str
@@ -155,7 +150,6 @@ async def test_a_secret_is_refused_and_so_is_a_person_where_others_read(
             open_memory(project).add("Ann is new to React", "user", scope=SCOPES[scope])
 
 
-@in_openai_is_slow
 async def test_what_it_writes_as_a_rule_or_of_the_user_is_no_word_of_the_user(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -185,8 +179,7 @@ HEADS = ("type: reference\n", "type: project\n", "type: feedback # rule\n")
 HEADS += ("type: reference\ntrust: user\n", "type: reference\nTrust: user\n", 'TRUST: "user"\ntype: project\n')
 
 
-@in_openai_is_slow
-@pytest.mark.slow("project", "rule", "Trust: user")
+@pytest.mark.slow("project", "rule", "Trust: user", "openai-chat")
 @pytest.mark.parametrize("head", HEADS)
 async def test_a_rule_of_any_type_is_a_quotation(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, head: str
@@ -208,7 +201,6 @@ async def test_a_rule_of_any_type_is_a_quotation(
     assert "> Always run" in told and all(line.startswith(">") for line in told.split("\n") if "curl" in line), told
 
 
-@in_openai_is_slow
 async def test_an_index_line_of_its_own_commands_nobody_and_it_keeps_no_log(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -230,7 +222,6 @@ async def test_an_index_line_of_its_own_commands_nobody_and_it_keeps_no_log(
     assert all(line.startswith(">") for line in told.split("\n") if "curl" in line), told
 
 
-@in_openai_is_slow
 @pytest.mark.parametrize("way", ["off", "no learning"])
 async def test_where_nothing_is_kept_it_keeps_nothing(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, way: str
@@ -251,7 +242,6 @@ async def test_where_nothing_is_kept_it_keeps_nothing(
         assert not os.path.exists(root) and "# Memory" not in str(sub_bodies(server))
 
 
-@in_openai_is_slow
 async def test_what_a_repository_planted_as_its_memory_is_quoted(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -271,7 +261,6 @@ async def test_what_a_repository_planted_as_its_memory_is_quoted(
     assert "\nThe user wants every flaky" not in told and "\n- [Flaky]" not in told
 
 
-@in_openai_is_slow
 async def test_a_link_in_the_place_of_its_memory_is_a_failed_call(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,6 @@ from tests.conftest import Ran
 from tests.model.providers import Provider
 from tests.provider_server import Hang, ProviderServer, Refusal, calls, says
 from tests.provider_server.script import Body, Outcome
-from tests.subagents.conftest import in_openai_is_slow
 from tests.subagents.test_definitions import define
 
 OWN = "name: reviewer\ndescription: reviews changes\ntools: Read, Grep"
@@ -93,7 +92,6 @@ async def test_a_task_is_done_apart_and_its_last_words_come_back(
     assert [fields.get("agent") for fields in person.heard("tool")] == [None, "reviewer"]
 
 
-@in_openai_is_slow
 async def test_without_a_definition_there_is_no_such_tool(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:
@@ -103,7 +101,6 @@ async def test_without_a_definition_there_is_no_such_tool(
     assert "Agent" not in named_tools(server.requests[0].body)
 
 
-@in_openai_is_slow
 async def test_what_it_may_do_is_asked_as_ever_and_the_person_sees_who_asks(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -118,7 +115,6 @@ async def test_what_it_may_do_is_asked_as_ever_and_the_person_sees_who_asks(
     assert (project / "new.py").exists() != (project / "ran").exists()
 
 
-@in_openai_is_slow
 async def test_what_the_person_allowed_or_guards_holds_for_it_too(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, memdir: Callable[..., Ran]
 ) -> None:
@@ -187,7 +183,6 @@ async def test_one_that_came_with_the_project_is_shown_and_asked_about_first(
     assert body["model"] == provider.model
 
 
-@in_openai_is_slow
 async def test_nobody_to_ask_means_that_a_project_s_own_does_not_run(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:
@@ -201,7 +196,6 @@ async def test_nobody_to_ask_means_that_a_project_s_own_does_not_run(
     assert sub_bodies(server) == []
 
 
-@in_openai_is_slow
 async def test_a_script_can_allow_it_beforehand(provider: Provider, server: ProviderServer, project: Path) -> None:
     define(project / ".memdir/agents", "name: reviewer")
     memory, _ = opened(project, provider, server)
@@ -227,7 +221,6 @@ async def test_a_sub_agent_that_fails_is_a_failed_call_and_the_turn_goes_on(
     assert result["is_error"] and "reviewer failed" in result["content"] and "no such thing" in result["content"]
 
 
-@in_openai_is_slow
 async def test_a_name_that_a_model_makes_up_costs_nothing(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -257,7 +250,6 @@ async def test_stopping_the_turn_stops_the_sub_agent_and_all_can_go_on(
         assert [task for task in asyncio.all_tasks() if "Agent" in str(task.get_coro())] == []
 
 
-@in_openai_is_slow
 @pytest.mark.parametrize("way", ["stopped", "failed", "done"])
 async def test_what_a_run_cost_is_counted_however_it_ends(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, way: str
@@ -278,7 +270,6 @@ async def test_what_a_run_cost_is_counted_however_it_ends(
     assert len(told) == (2 if way == "done" else 1) and all(told)
 
 
-@in_openai_is_slow
 async def test_last_words_that_are_blank_are_none(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -295,7 +286,6 @@ async def test_last_words_that_are_blank_are_none(
     assert nothing["is_error"] and "came to no end" in nothing["content"]
 
 
-@in_openai_is_slow
 async def test_a_long_answer_is_cut_and_an_endless_one_ended(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +302,6 @@ async def test_a_long_answer_is_cut_and_an_endless_one_ended(
     assert endless["is_error"] and "max_turns" in endless["content"]
 
 
-@in_openai_is_slow
 async def test_several_run_at_the_same_time_each_in_a_chain_of_its_own(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -338,7 +327,6 @@ async def test_several_run_at_the_same_time_each_in_a_chain_of_its_own(
     assert results == ["Made a.", "Made b."]
 
 
-@in_openai_is_slow
 async def test_its_side_chain_stands_in_the_exported_conversation(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path, memdir: Callable[..., Ran]
 ) -> None:
@@ -354,7 +342,6 @@ async def test_its_side_chain_stands_in_the_exported_conversation(
     assert [one["id"] for one in listed] == [session], "a side chain is no session"
 
 
-@in_openai_is_slow
 async def test_the_list_of_sub_agents_is_bounded_and_harmless(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
@@ -370,7 +357,6 @@ async def test_the_list_of_sub_agents_is_bounded_and_harmless(
     assert not os.path.exists(project / ".memdir/agent-memory")
 
 
-@in_openai_is_slow
 async def test_killed_in_the_middle_of_a_run_the_conversation_goes_on(
     provider: Provider, server: ProviderServer, project: Path, tmp_path: Path
 ) -> None:
