@@ -113,7 +113,8 @@ class HubRemote(Remote):
         older, missing = dict[str, Version](), set[str]()
         if is_back:  # what is older there than here is given again; where nobody can tell, both texts are kept
             last = min(since, listed.restored)
-            older = {key: differ.pop(key) for key in list(differ) if listed.revisions[key] <= last}
+            known_there = differ.keys() & known.versions.keys()  # what was never heard of here was not deleted here
+            older = {key: differ.pop(key) for key in known_there if listed.revisions[key] <= last}
             missing = {key for key in differ if known.digest(key) and not self._had(key, known.digest(key))}
         if is_back or not since:
             told = listed.versions.keys() | listed.refused.keys()
