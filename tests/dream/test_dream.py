@@ -10,6 +10,7 @@ import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from memdir.store.index import MAX_LINES
 from memdir.store.memories import add_memory
 from memdir.store.store import MemoryStore
 from memdir.store.undo import undo
-from tests.conftest import Clock, Events
+from tests.conftest import NOW, Clock, Events
 from tests.remember.conftest import topic
 
 ONE = topic(
@@ -296,7 +297,7 @@ def test_what_the_user_ended_since_may_be_deleted(dream: Dream, root: Path, stor
         "type": "user",
         "uuid": "u1",
         "sessionId": "session-1",
-        "timestamp": "2099-01-01T10:00:00+00:00",
+        "timestamp": datetime.fromtimestamp(NOW + 60, UTC).isoformat(),
         "message": {"role": "user", "content": said},
     }
     wipe = {"file_path": str(root / "project_freeze.md"), "content": "<!-- delete: the freeze is over -->"}
