@@ -128,6 +128,9 @@ class Environment:
         # Which agent calls a hook, by the mark that it leaves; Codex leaves none.
         marks = {"GEMINI_SESSION_ID": "gemini", "QWEN_CODE_CLI": "qwen", "CLAUDECODE": "claude"}
         self.caller = next((agent for mark, agent in marks.items() if variables.get(mark)), "codex")
+        shells = {"CLAUDECODE": "claude", "GEMINI_CLI": "gemini", "QWEN_CODE": "qwen", "CODEX_TOOL_CALL_ID": "a shell"}
+        shells |= {} if "OPENCODE_TERMINAL" in variables else {"OPENCODE": "opencode"}  # one there is a person's
+        self._shells = {agent for mark, agent in shells.items() if variables.get(mark)}
         self.search_path = variables.get("PATH", "")
         self.anthropic_key = variables.get("ANTHROPIC_API_KEY", "")
         self.openai_key = variables.get("OPENAI_API_KEY", "")
@@ -137,6 +140,10 @@ class Environment:
         """The names of the keys that are there."""
         found = {"ANTHROPIC_API_KEY": self.anthropic_key, "OPENAI_API_KEY": self.openai_key}
         return tuple(name for name, key in found.items() if key)
+
+    def has_person(self, agent: str) -> bool:
+        """Whether a person may talk to an agent, and not another in whose shell it runs, by the marks of those."""
+        return self._shells <= {agent}
 
     @staticmethod
     def read(*, bare: bool = False, home: str = "") -> Environment:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -722,6 +723,41 @@ def test_a_prompt_that_begins_with_a_path_moves_a_switch(agent: Agent, layout: L
     WorkQueue(layout).add(agent.transcript.stem)
     work(agent)
     assert ("Kafka" in said_in(layout)) is is_on and not WorkQueue(layout).waiting()
+
+
+@pytest.mark.parametrize(
+    ("agent", "mark"),
+    [("codex", "CLAUDECODE"), ("codex", "CODEX_TOOL_CALL_ID"), ("gemini", "OPENCODE"), ("qwen", "GEMINI_CLI")],
+    indirect=["agent"],
+)
+@pytest.mark.slow("gemini", "qwen")
+def test_what_an_agent_says_to_another_that_it_starts_in_its_shell_is_no_word_of_the_users(
+    agent: Agent, layout: Layout, mark: str
+) -> None:
+    """X1, X12: it is known by what the shell of an agent leaves in the environment. It may be recalled for, and a
+    person may go on with the session."""
+    turn(agent, layout, OTHER)
+    work(agent)
+    by_agent = replace(agent, session=f"{agent.session[:-1]}2", environment={**agent.environment, mark: "1"})
+    by_agent.start()
+    assert "PostgreSQL" in context(by_agent.prompt("Which database did we decide to use for the billing service?"))
+    turn(by_agent, layout, UNHEARD)
+    work(by_agent)
+    assert "Kafka" not in said_in(layout)
+    by_agent.environment = agent.environment
+    turn(by_agent, layout, RULE)
+    work(by_agent)
+    assert "mock" in said_in(layout) and "Kafka" not in said_in(layout)
+
+
+@pytest.mark.parametrize("mark", ["CLAUDECODE", "OPENCODE_TERMINAL"])
+def test_an_agent_s_own_mark_or_a_terminal_of_a_person_keeps_nothing_from_being_learned(
+    agent: Agent, layout: Layout, mark: str
+) -> None:
+    agent.environment |= {mark: "1"} if mark == "CLAUDECODE" else {mark: "1", "OPENCODE": "1"}
+    turn(agent, layout, RULE)
+    work(agent)
+    assert "mock" in said_in(layout)
 
 
 async def test_what_was_said_before_memdir_came_is_not_dreamt_of_either(

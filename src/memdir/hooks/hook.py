@@ -167,7 +167,8 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
     if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
         from memdir.transcript.attended import note_switch
 
-        note_switch(memory.layout, call.session, is_on=is_on, is_prompt=call.is_said)
+        is_heard = is_on and environment.has_person(call.host)
+        note_switch(memory.layout, call.session, is_on=is_heard, is_prompt=call.is_said)
     return memory, rendered(call, _STEPS[call.event](memory, call)) if is_on else ""
 
 
@@ -398,7 +399,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
     """Note that memdir attends to this session from now on: what was said in it before is not its business. Gives
     whether it did already."""
     from memdir.errors import DiskError
-    from memdir.transcript.attended import Attended, note_settings, own_transcript
+    from memdir.transcript.attended import Attended, note_unheard, own_transcript
 
     known, told = Attended.at(memory.layout.attended(call.session)), call.text("transcript_path")
     if known is not None and (known.transcript or not told):
@@ -415,8 +416,7 @@ def _attend(memory: MemDir, call: HookCall) -> bool:
         memory.sink.emit(request_refused(what="learning from a session", reason=reason))
     attended = Attended(call.session, HOSTS[call.host], path, os.path.realpath(call.folder), begun=begun)
     try:
-        if not begun:
-            note_settings(memory.layout, call.session, memory.places.environment)
+        note_unheard(memory.layout, call.session, memory.places.environment, call.host, begun)
         attended.save(memory.layout)
     except DiskError:  # the next event tries again; this one is answered
         pass

@@ -92,13 +92,16 @@ def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -
         append_bytes(path, f"{'on' if is_on else 'off'} {time.time():.3f} {'prompt' if is_prompt else '-'}\n".encode())
 
 
-def note_settings(layout: Layout, session: str, environment: Environment) -> None:
-    """Note of a session that is first seen at its end: memory may have been off until the settings last changed."""
+def note_unheard(layout: Layout, session: str, environment: Environment, host: str, begun: float) -> None:
+    """Note what is not heard of a session that is first seen: all that another agent says to it; where it is seen at
+    its end, what was said before the settings last changed, for memory may have been off."""
     from memdir.disk.append import append_bytes
     from memdir.settings import settings_files
 
     files = filter(os.path.exists, settings_files(environment, layout).values())
-    if changed := max(map(os.path.getmtime, files), default=0.0):
+    if not environment.has_person(host):
+        append_bytes(layout.switched(session), b"off 0 -\n")
+    elif not begun and (changed := max(map(os.path.getmtime, files), default=0.0)):
         append_bytes(layout.switched(session), f"off 0 -\non {changed:.3f} -\n".encode())
 
 
