@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ LINES = [
     for unit in sorted(DEPLOY.glob("*.service"))
     for line in re.findall(r"^ExecStart=(.*)", unit.read_text(encoding="utf-8"), re.MULTILINE)
 ]
+
+
+def with_password(unit: Path) -> str:
+    """The unit as its comments say for a database that wants a password."""
+    lines = "LoadCredential|RuntimeDirectory|ExecStartPre|Environment"
+    return re.sub(rf"^# (?=(?:{lines})=)", "", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def container_line() -> str:
@@ -51,15 +58,33 @@ def test_an_image_gets_what_is_installed_and_nothing_else_of_a_checkout(tmp_path
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
-def test_systemd_takes_every_unit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", [Path.read_text, with_password])
+def test_systemd_takes_every_unit(read: Callable[[Path], str], tmp_path: Path) -> None:
     for unit in DEPLOY.glob("memdir-*.*"):
-        text = unit.read_text(encoding="utf-8").replace("/opt/memdir/bin/memdir", sys.executable)
+        text = read(unit).replace("/opt/memdir/bin/memdir", sys.executable)
         (tmp_path / unit.name).write_text(text, encoding="utf-8")
     paths = sorted(str(path) for path in tmp_path.iterdir())
     ended = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *paths], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("unit", sorted(DEPLOY.glob("*.service")), ids=lambda unit: unit.stem)
+def test_the_password_reaches_the_service_in_a_file_that_postgresql_reads(unit: Path, tmp_path: Path) -> None:
+    """libpq takes none from a file that a group may read; the credentials of a unit with a user are such files."""
+    text = with_password(unit)
+    for name, value in {"%d": f"{tmp_path}/given", "%t": f"{tmp_path}/run", "%N": unit.stem}.items():
+        text = text.replace(name, value)
+    told = dict(re.findall(r"^(LoadCredential|RuntimeDirectory|ExecStartPre)=(.*)", text, re.MULTILINE))
+    given = tmp_path / "given" / told["LoadCredential"].partition(":")[0]
+    given.parent.mkdir()
+    given.write_text("*:*:*:hub:it\n", encoding="utf-8")
+    given.chmod(0o440)
+    (tmp_path / "run" / told.get("RuntimeDirectory", "")).mkdir(parents=True)
+    subprocess.run(shlex.split(told.get("ExecStartPre", "true")), check=True)
+    read = Path(re.findall(r"PGPASSFILE=(\S+)", text)[0])
+    assert read.read_bytes() == given.read_bytes() and read.stat().st_mode & 0o077 == 0
 
 
 def test_the_units_say_nothing_of_their_own_to_everybody() -> None:
