@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from memdir.hub.app import HubApp
+from memdir.hub.bounds import MAX_SMALL_BYTES
 from memdir.hub.hub_database import SQL, open_database
 from memdir.hub.hub_state import Hub
 from tests.hub.servers import Answer, Client, HubServer
@@ -19,13 +20,15 @@ from tests.hub.servers import Answer, Client, HubServer
 PAGE = (Path(__file__).parents[2] / "docs/reference/hub.md").read_text(encoding="utf-8")
 SPEC: dict[str, Any] = json.loads(PAGE.split("```json\n")[1].split("```")[0])
 ANY = {400, 401, 403, 404, 405, 429, 431, 503}
+OF_A_BODY = {408, 413}
 Join = Callable[..., Client]
 
 
 def conforms(answer: Answer, method: str, path: str) -> Answer:
     """The answer, if the contract knows it."""
-    told = SPEC["paths"][path][method.lower()]["responses"]
-    assert str(answer.status) in told or answer.status in ANY, f"{method} {path} answered {answer.status}"
+    operation = SPEC["paths"][path][method.lower()]
+    told, others = operation["responses"], ANY | (OF_A_BODY if "requestBody" in operation else set())
+    assert str(answer.status) in told or answer.status in others, f"{method} {path} answered {answer.status}"
     found = told.get(str(answer.status), {"$ref": f"#/components/responses/{answer.status}"})
     if "$ref" in found:
         found = SPEC["components"]["responses"][found["$ref"].rpartition("/")[2]]
@@ -104,6 +107,11 @@ def test_every_path_answers_as_the_contract_says(hub: HubServer, team: Client, j
     ids["proposal"] = "999999999"
     assert ask("POST", "proposals/999999999", {"decision": "accept"}).status == 404
     assert ask("GET", "/v1/me", who=bob.elsewhere()).status == 401
+    assert ask("POST", "members", {"name": "x" * MAX_SMALL_BYTES}).status == 413
+    assert ask("POST", "batch", {"changes": [{"op": "put", "key": "c.md", "content": "x"}]}).status == 428
+    ids["key"] = "MEMORY.md"
+    assert ask("DELETE", "entries/MEMORY.md", If_Match=f'"{etag}"').status == 422
+    assert ask("GET", "versions?key=MEMORY.md").status == 422
     hub.rows("delete from jobs where team = ? returning id", team.team)
     assert asked == {(path, method.upper()) for path, methods in SPEC["paths"].items() for method in methods}
 
