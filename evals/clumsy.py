@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from memdir import open_memory
@@ -40,7 +41,7 @@ from memdir.subagents.agent_memory import NobodysWords
 from memdir.transcript.message import Json, assistant, user
 
 NOW = 1_790_000_000.0
-SAID_AT = "2099-01-01T10:00:00+00:00"  # later than the old memory
+SAID_AT = datetime.fromtimestamp(NOW + 60, UTC).isoformat()  # later than the old memory
 JOBS = ("extract", "dream", "agent", "tool")
 NAME = "feedback_no_mocks.md"
 OTHER = "project_deploys.md"
