@@ -372,8 +372,14 @@ def _replaced(unit: _Unit, other: _Unit, said: frozenset[str]) -> Fate:
     numbers = [sum(fact[:1].isdigit() for fact in some) for some in (missing, gained)]
     counts = [numbers, [len(missing) - numbers[0], len(gained) - numbers[1]]]
     if all(old <= new for old, new in counts):
-        return "gone"
+        return "past" if unit.label == "main" and _goes_on(unit, other, subject - said) else "gone"
     return "past" if any(old and new for old, new in counts) else "kept"
+
+
+def _goes_on(unit: _Unit, other: _Unit, unsaid: frozenset[str]) -> bool:
+    """Whether a sentence goes on where the news ends: "on Mondays at 10 in the blue room"."""
+    mine, theirs = _flat(unit.text).split(), _flat(other.text).split()
+    return theirs[-1] in mine and bool(unsaid & terms_in(" ".join(_before(mine[::-1], theirs))))
 
 
 def _is_halved(unit: _Unit, said: frozenset[str]) -> bool:
