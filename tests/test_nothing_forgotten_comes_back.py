@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +30,6 @@ SECRET_WISH = "My salary is 90k a year, please take that into account."
 MEMORY = topic("Salary", "The user's salary is 90k a year.", "user")
 OTHER = topic("Tabs", "The user prefers tabs over spaces.", "user")
 HOUR = 3600.0
-AHEAD = 400 * 24 * HOUR
 
 
 @dataclass
@@ -145,52 +143,6 @@ def test_what_a_person_forgot_is_not_learned_again_from_an_old_conversation(
     life.learns("pay.md", topic("Pay", words, "user"))
     assert "90k" not in life.told()
     assert "has not said it since" in life.answers[0]
-
-
-@contextmanager
-def clock_ahead(life: Life, project: Path) -> Iterator[None]:
-    """A clock that stands ahead and is set right; after that memdir is started anew."""
-    life.clock.now += AHEAD
-    yield
-    life.clock.now -= AHEAD
-    life.memory = open_memory(project, clock=life.clock, sink=life.events, model=BuiltinModel())
-    life.memory.start()
-
-
-@pytest.mark.parametrize("is_said_then", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-def test_what_is_forgotten_while_the_clock_stands_ahead_stays_forgotten_and_can_be_said_again(
-    life: Life, project: Path, way: Callable[[Life], None], is_said_then: bool
-) -> None:
-    """X10, D3: said before it, or while the clock stood ahead as well."""
-    if not is_said_then:
-        life.said("monday", SECRET_WISH)
-        life.learns("salary.md", MEMORY)
-    with clock_ahead(life, project):
-        if is_said_then:
-            life.said("monday", SECRET_WISH)
-            life.learns("salary.md", MEMORY)
-        life.clock.now += HOUR
-        way(life)
-    life.again("monday")
-    life.learns("pay.md", topic("Pay", WORDS["the same"], "user"))
-    life.dreams(life.model("wage.md", topic("Wage", WORDS["other words"], "user")), "monday")
-    assert "90k" not in life.told()
-    life.said("tuesday", SECRET_WISH)
-    life.learns("pay.md", topic("Pay", WORDS["the same"], "user"))
-    assert "90k" in life.told()
-
-
-def test_what_is_learned_while_the_clock_stands_ahead_is_corrected_by_what_is_said_later(
-    life: Life, project: Path
-) -> None:
-    """X10, L1."""
-    with clock_ahead(life, project):
-        life.said("monday", "Our deploy port is 8080, keep that in mind.")
-        life.learns("port.md", topic("Port", "The deploy port is 8080.", "project"))
-    life.said("tuesday", "Our deploy port is 9090, no longer 8080, keep that in mind.")
-    life.learns("port.md", topic("Port", "The deploy port is 9090.", "project"))
-    assert "9090" in life.told() and "8080" not in life.told()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -19,7 +19,6 @@ from itertools import chain
 
 from memdir.disk.safe_path import INDEX_NAME
 from memdir.errors import MemdirError
-from memdir.store.history import AHEAD_SECONDS
 from memdir.store.line_origins import Gone, sentences_in
 from memdir.store.log_lines import SAID_ON, recent_lines
 from memdir.store.store import MemoryStore
@@ -426,11 +425,7 @@ class Forgotten:
 
     @cached_property
     def _heard(self) -> _ByWord:
-        now, gone = max((gone.now for gone in self._histories), default=math.inf), self.purged.get
-        believed = (
-            one if one.time <= now + AHEAD_SECONDS else replace(one, time=0.0) for one in self._hear()
-        )  # the clock stood ahead
-        heard = sorted(believed, key=lambda one: one.time)
+        gone, heard = self.purged.get, sorted(self._hear(), key=lambda one: one.time)
         known = (replace(one, is_off=one.is_off or one.time <= gone(one.line[0], -1.0)) for one in heard)
         last = {(text, one.is_off): one for one in known for text in sentences_of(one.text)}
         return _ByWord(_Told(text, one.time, one) for (text, _), one in last.items())

@@ -23,7 +23,6 @@ from memdir.store.journal import names_in
 from memdir.store.last_commit import LastCommit, load_last_commit, look_of, time_of
 from memdir.store.scan import MAX_FILE_BYTES, is_nameable, status_of, walk
 
-AHEAD_SECONDS = 600.0  # more than a clock that is set by the network goes back
 MOMENT = "Moment"  # when a change was made or, of what was learned, when it was said; in seconds
 _LINES = (
     "Lines"  # "made.md = session:message session:message; …" in the record of a change that took lines from several
@@ -356,12 +355,6 @@ class History:
         except OSError:
             return None, ""
         return data, look_of(status)
-
-    def is_ahead(self, now: float) -> bool:
-        """Whether the last change was recorded while the clock stood ahead of what it says now."""
-        head = self.head()
-        fields = ((read_object(self.git.objects, head) if head else b"") or b"").partition(b"\n\n")[0].split()
-        return bool(fields) and fields[-2].isdigit() and int(fields[-2]) > now + AHEAD_SECONDS
 
     def log(self, *paths: str, limit: int | None = None, since: str = "") -> list[Commit]:
         """Commits newest first, all or those that touched one of `paths`, or that came after the commit `since`."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from memdir.disk.git import object_id
 from memdir.disk.safe_path import TEAM_PREFIX, is_index
 from memdir.errors import HistoryError
-from memdir.store.history import AHEAD_SECONDS, BY, OF, PULLED, Commit, FileChange, History
+from memdir.store.history import BY, OF, PULLED, Commit, FileChange, History
 from memdir.store.log_lines import log_day
 from memdir.store.move import moves_of
 from memdir.store.shared import author_of
@@ -53,8 +53,6 @@ class Gone:
         self._taken_back: set[tuple[str, str, str]] = set()  # a path, its content, and what a change had made of it
         self._history = history
         self._head = ""
-        self._latest = 0.0  # of all these moments
-        self.now = 0.0  # when this was last asked for
 
     def refresh(self) -> None:
         """Take in what the history has gained since the last time."""
@@ -83,34 +81,23 @@ class Gone:
         return (path, *names) in self._taken_back
 
     def _take(self, commit: Commit, files: Sequence[tuple[FileChange, bytes, bytes]]) -> None:
-        self._set_back(commit.time + 1.0)
-        moment = min(commit.moment, commit.time + 1.0)
-        self._latest = max(self._latest, moment)
-        self._note_purge(commit, moment)
+        self._note_purge(commit)
         lines = [(_lines(before), _lines(after)) for _, before, after in files]
         left = _sentences(line for before, after in lines for line in before if line not in after)
         came = _sentences(line for before, after in lines for line in after if line not in before)
-        gone = Left(moment, commit.source in LEARNING)
+        gone = Left(commit.moment, commit.source in LEARNING)
         self.left.update(dict.fromkeys((text for text in left if text not in came), gone))
         for file, _, _ in files if commit.source in GOING_BACK else ():
             self._taken_back.discard((file.path, file.before, file.after))
             self._taken_back.add((file.path, file.after, file.before))
         for text in (text for text in came if text not in left):
-            self.came[text] = moment
+            self.came[text] = commit.moment
             self.left.pop(text, None)
 
-    def _set_back(self, now: float) -> None:
-        """Nothing was done later than what was written after it: the clock stood ahead."""
-        if self._latest > now + AHEAD_SECONDS:
-            self._latest = now
-            self.left = {text: one._replace(moment=min(one.moment, now)) for text, one in self.left.items()}
-            self.came = {text: min(moment, now) for text, moment in self.came.items()}
-            self._purges = {one: (name, min(moment, now)) for one, (name, moment) in self._purges.items()}
-
-    def _note_purge(self, commit: Commit, moment: float) -> None:
+    def _note_purge(self, commit: Commit) -> None:
         kind, _, name = commit.trailers.get(PURGED, "").partition(" ")
         if kind == "session":
-            self._purges[commit.id] = name, moment
+            self._purges[commit.id] = name, commit.moment
         self._purges.pop(commit.trailers.get("Undoes", ""), None)
 
 

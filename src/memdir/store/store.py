@@ -200,7 +200,7 @@ class MemoryStore:
     def ensure(self) -> None:
         """Create the directory, so that no model turn is wasted on `mkdir` (S4), and finish what a crash left."""
         self._make_root()
-        if has_leftovers(self.place) or self.history.is_ahead(self._writer.clock()):
+        if has_leftovers(self.place):
             with suppress(LockBusy):  # whoever holds the lock is alive, and began by finishing it
                 self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
 
@@ -292,7 +292,6 @@ class MemoryStore:
         self._gone = self._gone or Gone(self.history)
         with suppress(LockBusy):  # whoever holds it long is told of elsewhere
             self.record_outside_changes(wait_seconds=SHORT_WAIT_SECONDS)
-        self._gone.now = self._writer.clock()
         self._gone.refresh()
         return self._gone
 

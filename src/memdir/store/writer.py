@@ -120,9 +120,6 @@ class Writer:
         def act() -> None:
             paths = self.history.unrecorded()
             lost = self.history.lost_trees()
-            if self.history.is_ahead(self.clock()):  # what is said from now on is later than all that is recorded
-                note = Origin("doctor").message("the clock stood ahead, and was set back")
-                self.history.record(note, (), when=self.clock(), is_note=True)
             if not paths and not lost:
                 return
             from memdir.store.secrets.refuse import saved_secrets
