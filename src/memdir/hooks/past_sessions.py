@@ -19,10 +19,13 @@ from memdir.hooks.hook import HOSTS
 from memdir.hooks.work_queue import WorkQueue
 from memdir.hooks.worker import host_program
 from memdir.layout import Layout
-from memdir.memdir import MODEL_CALLS, MemDir, open_memory
+from memdir.memdir import MemDir, open_memory
 from memdir.model.choose import model_name
 from memdir.process import detach
 from memdir.settings import provider_of
+from memdir.store.history import Origin
+from memdir.store.memories import add_memory
+from memdir.store.topic import guess_type
 from memdir.text.words import counted
 from memdir.transcript.attended import BEFORE_SECONDS, FROM_THE_BEGINNING, Attended
 from memdir.transcript.message import said_at
@@ -96,10 +99,10 @@ class PastSessions:
             queue.add(ref.id)
         if self.refs:
             detach("hook", "--work", memory.layout.work_tree)
-        ours = open_memory(memory.layout.work_tree, environment=memory.places.environment, source=MODEL_CALLS)
+        agents_own = Origin("attach", trust="assistant")
         for scope, note in self.notes:
             try:
-                ours.add(note, scope=scope)
+                add_memory(memory.stores.to_write(scope), note, kind=guess_type(note), origin=agents_own)
             except MemdirError:  # a secret, or nothing that can be kept: it stays where it is
                 continue
         if self.notes:
