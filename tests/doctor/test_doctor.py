@@ -149,8 +149,12 @@ def test_relative_words_in_quotes_or_code_are_left_alone(memdir: Memdir, folder:
 def test_secrets_are_reported_by_kind_never_by_value(memdir: Memdir, folder: Path) -> None:
     token = "ghp" + "_" + secrets.token_hex(18)
     write(folder, "secret.md", f"use {token} to log in")
+    write(folder, f"login_{token}.md", "see the vault")
+    (folder / f"login_{token}.md").chmod(0o644)
     ran = memdir("doctor", "--json")
-    assert [finding["file"] for finding in found(memdir)["secret"]] == ["secret.md"]
+    told = {finding["file"]: finding["message"] for finding in found(memdir)["secret"]}
+    assert told.keys() == {"secret.md", "login_[removed: github-token].md"}
+    assert "github-token in line 7" in told["secret.md"]
     assert token not in ran.out
     assert ran.code == 1
 

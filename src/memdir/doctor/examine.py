@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_key
@@ -52,6 +52,8 @@ from memdir.store.history import Origin
 from memdir.store.index import entry_for
 from memdir.store.memory_file import Memory
 from memdir.store.scan import Unreadable
+from memdir.store.secrets import redact
+from memdir.store.secrets.refuse import harmless_name
 from memdir.store.store import MemoryStore
 from memdir.text.words import counted
 
@@ -92,6 +94,7 @@ def examine(memory: MemDir, store: MemoryStore) -> Diagnosis:
         findings += check_index(store)
     findings += _around(memory, store)
     findings.sort(key=lambda finding: (ORDER.index(finding.severity), finding.check, finding.file, finding.message))
+    findings = [replace(one, file=harmless_name(one.file), message=redact(one.message)) for one in findings]
     serving = who_serves(memory.settings, memory.places.environment)
     return Diagnosis(tuple(findings), len(memories), is_off=not memory.settings.enabled, model=serving)
 

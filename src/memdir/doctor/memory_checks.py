@@ -72,9 +72,9 @@ def check_memory(memory: Memory, now: float) -> Iterator[Finding]:
     if ended := told_past(text, written=memory.mtime, now=now):
         remedy = "Write down what came of it with `memdir edit`, or `memdir forget` it"
         yield Finding("ended", "note", f"it {ended}", memory.key, remedy)
-    for kind in sorted(secrets_in(memory.key, memory.topic.data)[0]):
+    if told := secrets_in(memory.key, memory.topic.data)[1]:
         remedy = "Take it out with `memdir edit`, and revoke it: it is in the history too"
-        yield Finding("secret", "error", f"it seems to hold a secret ({kind})", memory.key, remedy)
+        yield Finding("secret", "error", f"it seems to hold a secret: {told}", memory.key, remedy)
 
 
 def check_guards(store: MemoryStore, memories: Sequence[Memory], *, is_own: bool) -> Iterator[Finding]:
