@@ -528,7 +528,8 @@ def test_two_projects_are_in_two_teams_of_one_hub(
     assert len(list(tokens.iterdir())) == 2
     left = memdir("leave", cwd=projects[0]).err
     assert len(list(tokens.iterdir())) == 2 and "token stays on this machine: another project" in left
-    memdir("leave", cwd=third)
+    memdir("join", str(tmp_path / "folder"), "--new", cwd=third)
+    assert len(list(tokens.iterdir())) == 1, "who is in another team needs it no more"
     assert "token is gone" in memdir("leave", cwd=projects[1]).err
     assert list(tokens.iterdir()) == []
 

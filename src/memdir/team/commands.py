@@ -138,6 +138,7 @@ class Join:
         before = Others.than(joined.address, memory)
         is_along = _comes_along(before, joined, options, context)
         keep_token(memory.layout, joined)
+        left = memory.settings.team_remote
         if before and not remote_of_note(memory.place):  # whose they are, also where this stops half way
             KnownTeam(memory.place, before.remote).save()
         path = settings_files(context.environment, memory.layout)["local"]
@@ -149,6 +150,7 @@ class Join:
         if not memory.places.syncs:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
         aside, kept = change_teams(memory, before, joined.address, is_along=is_along)
+        drop_token(memory.layout, left)
         came, whose = bring_along(memory, joined.address) if options.with_memories and before is None else (0, "")
         with context.progress(SYNCING) as on_progress:
             report = memory.team.sync(on_progress=on_progress)
@@ -221,7 +223,7 @@ class Leave:
         for name in ("team.remote", "team.enabled", "team.member"):
             put_setting(path, name, None)
         address = Address.parse(remote) if remote else None
-        is_dropped = address is not None and address.kind == "hub" and drop_token(memory.layout, address)
+        is_dropped = address is not None and address.kind == "hub" and drop_token(memory.layout, str(address))
         is_on = context.reopened().places.has_team
         if options.json:
             return int(context.print_json({"left": remote, "teamEnabled": is_on}))

@@ -176,19 +176,19 @@ def refuse_login(url: str) -> None:
         )
 
 
-def drop_token(layout: Layout, address: Address) -> bool:
-    """Remove the token of a team, unless another project of this home is in it, too; whether it is gone."""
+def drop_token(layout: Layout, remote: str) -> bool:
+    """Remove the token of a team, unless another project of this home, or all, are in it, too; whether it is gone."""
     try:
         names = os.listdir(layout.projects)
     except OSError:
         names = []
-    for name in names:
-        found = decode(read_if_plain(os.path.join(layout.projects, name, "settings.json"), _MAX_SETTINGS_BYTES) or b"")
+    for folder in (layout.home, *(os.path.join(layout.projects, name) for name in names)):
+        found = decode(read_if_plain(os.path.join(folder, "settings.json"), _MAX_SETTINGS_BYTES) or b"")
         told = found.get("team.remote") if isinstance(found, dict) else None
         nested = found.get("team") if isinstance(found, dict) else None
-        if str(address) in (told, nested.get("remote") if isinstance(nested, dict) else None):
+        if remote in (told, nested.get("remote") if isinstance(nested, dict) else None):
             return False
-    delete_file(layout.hub_token(str(address)))
+    delete_file(layout.hub_token(remote))
     return True
 
 
