@@ -8,6 +8,7 @@ from memdir.store.shared import (
     TeamAuthors,
     author_of,
     fault_of_member,
+    note_of_team,
     note_outcome,
     note_purge,
     told_member,
@@ -53,7 +54,8 @@ class TeamMemory:
 
         team, own = self._stores.to_write("team"), self._stores.of("project")
         keys = [find_key(own, memory, elsewhere=team) for memory in memories]
-        return share_memories(own, keys, max_bytes=self._places.settings.team_max_entry_bytes)
+        given, most = note_of_team(self._places.place).get("authors"), self._places.settings.team_max_entry_bytes
+        return share_memories(own, keys, max_bytes=most, given=given if isinstance(given, dict) else ())
 
     def unshare(self, *memories: str) -> Sequence[str]:
         """Take memories back from the team into the project's own: with the next sync they are gone for the others.

@@ -239,6 +239,30 @@ def test_people_and_programs_see_whose_a_memory_is(memdir: Memdir, tmp_path: Pat
     assert "written by you" not in why and "trust: user" not in why and "by: Ann" in why
 
 
+@pytest.mark.parametrize("syncs_between", [False, True])
+def test_what_was_taken_back_and_is_shared_again_is_the_text_that_it_was(
+    memdir: Memdir, where: str, tmp_path: Path, project: Path, syncs_between: bool
+) -> None:
+    ann, bob = tmp_path / "ann", tmp_path / "bob"
+    for home, name in ((ann, "Ann"), (bob, "Bob")):
+        at(home, memdir, "join", where, "--as", name)
+    mine = open_memory(project, home=ann)
+    mine.add("Deploys of the shop go out on Tuesdays", name="deploys", scope="team")
+    for home in (ann, bob):
+        at(home, memdir, "sync")
+    for _ in range(2):
+        at(bob, memdir, "unshare", "deploys")
+        assert "trust: team" in at(bob, memdir, "show", "deploys").out
+        if syncs_between:
+            at(bob, memdir, "sync")
+        assert at(bob, memdir, "share", "deploys").code == 0
+        at(bob, memdir, "sync")
+        at(ann, memdir, "sync")
+        for home in (ann, bob):
+            shown = at(home, memdir, "show", "deploys").out
+            assert "by Ann" in shown and "trust:" not in shown
+
+
 def test_of_several_that_are_taken_back_each_is_whose_it_was(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     where = FolderPlace(tmp_path / "remote").where
     for home, name in ((tmp_path / "ann", "Ann"), (tmp_path / "bob", "Bob")):

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 
 from memdir.disk.lock import SHORT_WAIT_SECONDS
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.errors import BadMemoryFile, DiskError, EditConflict, HistoryError, LockBusy, MemoryNotFound, UsageError
 from memdir.layout import Layout
+from memdir.store.frontmatter import TRUST_FIELD
 from memdir.store.history import BY, PULLED, Commit, Origin
 from memdir.store.index import Entry, Index, entry_for
 from memdir.store.memories import find_key
@@ -248,16 +250,22 @@ def _require_as_moved(store: MemoryStore, commit: Commit) -> None:
             )
 
 
-def share_memories(store: MemoryStore, keys: Sequence[str], *, max_bytes: int) -> list[str]:
+def share_memories(store: MemoryStore, keys: Sequence[str], *, max_bytes: int, given: Container[str]) -> list[str]:
     """Move memories of the project's own into the team's directory, all or none; gives their keys there. One that is
-    there already stays: whoever was interrupted calls again."""
+    there already stays: whoever was interrupted calls again. What was taken back from there is again the very text that
+    the team was `given`, by its digest, and so its author's."""
+
+    def as_given(data: bytes) -> bytes:
+        plain = Topic(data).without_field(TRUST_FIELD).data
+        return plain if _marked(plain) == data and sha256(plain).hexdigest() in given else data
+
     texts = {key: store.read(key).topic.data for key in keys}
     for key, data in texts.items():
         if len(data) > max_bytes:
             told = f"{key} has {len(data):,} bytes, and the team takes at most {max_bytes:,}"
             raise BadMemoryFile(told, remedy="Split it, or cut it")
     wanted = {key: TEAM_PREFIX + key for key in keys if not key.lower().startswith(TEAM_PREFIX)}
-    moved = _handed_over(store, wanted, texts, Origin("cli", trust="user"), "share") if wanted else {}
+    moved = _handed_over(store, wanted, texts, as_given, Origin("cli", trust="user"), "share") if wanted else {}
     return [moved.get(key, key) for key in keys]
 
 
@@ -295,14 +303,20 @@ def unshare_memories(store: MemoryStore, memories: Mapping[str, bytes], *, other
     moved: dict[str, str] = {}
     for who, wanted in of_whom.items():
         origin = Origin("cli", trust="user") if who is None else Origin(UNSHARED, trust="team")
-        moved |= _handed_over(store, wanted, texts, origin, "unshare", **({"By": who} if who else {}))
+        changed = bytes if who is None else _marked
+        moved |= _handed_over(store, wanted, texts, changed, origin, "unshare", **({"By": who} if who else {}))
     return [moved[TEAM_PREFIX + key] for key in memories]
+
+
+def _marked(data: bytes) -> bytes:
+    return with_trust(Topic(data), Trust.TEAM).data
 
 
 def _handed_over(
     store: MemoryStore,
     wanted: Mapping[str, str],
     texts: Mapping[str, bytes],
+    changed: Callable[[bytes], bytes],
     origin: Origin,
     verb: str,
     **trailers: str,
@@ -321,7 +335,7 @@ def _handed_over(
             data, mtime_ns = store.read_with_time(source)
             if data is None or data != texts[source]:  # what was judged, and asked whose it is, is another text
                 raise EditConflict(f"{source} was changed meanwhile", remedy="Look at it, and try again")
-            data = with_trust(Topic(data), Trust.TEAM).data if origin.source == UNSHARED else data
+            data = changed(data)
             key = free_key(target.removesuffix(".md"), lambda one: change.read(one) not in (None, data))  # noqa: B023 - at once
             change.write(key, data, mtime_ns=mtime_ns)
             change.delete(source)
