@@ -96,6 +96,20 @@ def test_lines_changed_since_are_merged_or_refused(store: MemoryStore) -> None:
         undo(store, change)
 
 
+def test_what_was_deleted_and_written_anew_comes_back_as_the_refusal_says(store: MemoryStore) -> None:
+    """A teammate's edit outlives a deletion: the way back to the text before it is that of its change."""
+    key = add_memory(store, "One", kind=None, origin=CLI).memory.key
+    first = store.read_bytes(key)
+    forget_memories(store, [key], origin=CLI)
+    assert add_memory(store, "Two", kind=None, name="One", origin=CLI).memory.key == key
+    change = store.history.log(key)[1].id
+    with pytest.raises(EditConflict, match="restore") as refused:
+        undo(store, change)
+    assert f"--at {change[:8]}" in (refused.value.remedy or "")
+    restore(store, key, change[:8])
+    assert store.read_bytes(key) == first
+
+
 def test_restore_without_a_change_takes_the_version_before_the_newest(store: MemoryStore) -> None:
     key = add_memory(store, "One", kind=None, origin=CLI).memory.key
     first = store.read(key).topic

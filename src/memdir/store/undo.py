@@ -226,8 +226,8 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
     """The commit and content id to go back to."""
     if revision:
         wanted = named_change(store, revision)
-        same = [commit for commit in commits if commit.id == wanted.id]
-        versions = same or [commit for commit in commits if commit.time <= wanted.time] or commits
+        since = itertools.dropwhile(lambda commit: commit.id != wanted.id, commits)  # one that deleted it has no text
+        versions = [*since] or [commit for commit in commits if commit.time <= wanted.time] or commits
     else:
         versions = commits[1:]
     for commit in versions:
