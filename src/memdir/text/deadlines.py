@@ -29,6 +29,7 @@ NEAR = 4  # words behind a date in which the thing that ends may be named
 _DAY = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _ISO = rf"(?<![0-9A-Za-z_-]){_DAY}(?![0-9A-Za-z_-])"
 _NUMBERS = r"(?<![\w./-])(20\d\d)[/.](\d\d?)[/.](\d\d?)(?![\w/])"  # 2026/03/05
+_GLOSS = rf" \(({_DAY})\)"  # behind a date in words, as memdir writes it out
 _MOMENT = rf"({_DAY})[T_]\d\d:?\d\d\S*"
 _QUARTER = r"(?<!\w)(?:[QT]([1-4])[ /-]?(20\d\d)|(20\d\d)[ /-]?[QT]([1-4])|([1-4])[TQ][ /-]?(20\d\d))(?!\w)"
 _NAMED_MONTH = r"(?<![\w-])(\d{1,2})-([^\W\d_]{3,12})-(20\d\d)(?![\w-])"  # 5-Mar-2026
@@ -120,7 +121,7 @@ def past_end(text: str, *, written: str, today: str) -> str:
         if not _may_tell(sentence):
             continue
         dated = _with_iso_dates(sentence)
-        if not re.search(_ISO, dated) and left:
+        if left and (not re.search(_ISO, dated) or re.search(_GLOSS, dated)):
             left -= 1
             dated = _read_dates(dated, written)
         days = islice(re.finditer(_ISO, dated), MAX_DAYS)
@@ -241,10 +242,14 @@ def _read_dates(sentence: str, written: str) -> str:
     tongues = sorted(may_hold_date(sentence)) or ["en"]
     readings = [read_any(sentence, day, (name,), is_coarse=True) for name in tongues]
     best = max(readings, key=lambda found: sum(span.end - span.start for span in found))
-    spans = [span for span in best if not span.is_relative and (span.kind in _DAYS or {*span.symbols} & {"M", "Y"})]
+    told = (span for span in best if not span.is_relative or re.match(_GLOSS, sentence[span.end :]))
+    spans = [span for span in told if span.is_relative or span.kind in _DAYS or {*span.symbols} & {"M", "Y"}]
     is_yearly = _phrases()["yearly"].told(sentence, _split(sentence))
     year = ""
     for span in reversed(spans):
+        if gloss := re.match(_GLOSS, sentence[span.end :]):
+            sentence = f"{sentence[: span.start]}{gloss[1]}{sentence[span.end + gloss.end() :]}"
+            continue
         end, named = last_day(span).isoformat(), re.search(_YEAR, sentence[span.start : span.end])
         if named:
             year = end[:4]
