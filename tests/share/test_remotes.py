@@ -133,9 +133,9 @@ def test_9_names_in_all_scripts_and_texts_of_all_sizes_come_through(team: Team) 
 
 def test_10_many_travel_at_once(team: Team) -> None:
     ann, bob = team("ann", "bob")
-    told: list[tuple[int, int]] = []
+    told, before = list[tuple[int, int]](), known(ann.remote)
     ann.remote.on_progress = lambda done, total: told.append((done, total))
     texts = {f"m{number:03}": f"text {number}\n".encode() for number in range(250)}
-    assert len(ann.remote.push(delta(**texts), expected=known(ann.remote)).accepted) == 250
+    assert len(ann.remote.push(delta(**texts), expected=before).accepted) == 250
     assert len(bob.remote.pull(Manifest()).texts) == 250
     assert {total for _, total in told} == {250} and told == sorted(told) and 100 in dict(told), "how far it is"

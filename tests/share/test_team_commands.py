@@ -70,7 +70,8 @@ def test_who_joins_sees_how_far_the_first_sync_is(
     finally:
         os.close(controller)
         os.close(terminal)
-    assert b"syncing with the team \xe2\x80\xa6" in told and b"syncing with the team: 0 of 2" in told
+    shown = [line.removeprefix("syncing with the team") for line in told.decode().split("\r\x1b[2K")]
+    assert shown[1:5] == [" …", ": 1 …", ": 0 of 1", ": 0 of 2"]
 
 
 def test_a_conflict_is_shown_and_settled(memdir: Memdir, where: str, tmp_path: Path, project: Path) -> None:

@@ -176,7 +176,7 @@ class Progress:
 
     def _show(self, done: int, total: int) -> None:
         if self._stream is not None:
-            self._is_shown, count = True, f": {done:,} of {total:,}" if total else " …"
+            self._is_shown, count = True, f": {done:,} of {total:,}" if total else f": {done:,} …" if done else " …"
             width = os.get_terminal_size(self._stream.fileno()).columns or DEFAULT_WIDTH
             rewrite_line(fit(self._what, width - len(count) - 1) + count, self._stream)  # what wraps stays
 

@@ -130,7 +130,8 @@ class Remote(Protocol):
     """Where a team's memories are kept. RemoteError when it cannot be used now."""
 
     caps: TeamCaps = TeamCaps()  # what is more is not read
-    on_progress: Callable[[int, int], None] | None = None  # told how many of a push's memories are through, of how many
+    # Told how many of a push's memories are through, of how many; and how many of a pull's came, of nobody knows (0).
+    on_progress: Callable[[int, int], None] | None = None
 
     def pull(self, known: Manifest) -> Delta:
         """What differs there from what is known here."""

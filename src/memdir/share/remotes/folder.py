@@ -187,6 +187,7 @@ class FolderRemote(Remote):
         faults = [fault for one, size in sizes.items() if (fault := self._room.fault_of(one, size))]
         if faults or len(newest) > MAX_AT_ODDS:
             return replace(head, unread=faults[0] if faults else "cap"), {}, []
+        tell(self.on_progress, len(self._room.sizes), 0)
         texts = {digest: text for digest in digests & there if (text := self._text(digest)) is not None}
         return head, texts, living
 

@@ -146,6 +146,7 @@ class HubRemote(Remote):
                 break
             for one in answer.parts("entries"):
                 found.take(one)
+            tell(self.on_progress, len(found.versions), 0)
             found.purged |= {_name(one, "member"): one.number("revision") for one in answer.parts("purged")}
             found.revision, found.restored = answer.number("revision"), answer.number("restored")
             if answer.get("more") is not True:
