@@ -318,6 +318,9 @@ def test_a_memory_begins_with_what_is_to_be_kept(said: str, kept: str) -> None:
         "stop running the slow tests on every change",
         "Always pin the versions, otherwise the build fails",
         "you should always run `make fmt` before committing, otherwise CI fails",
+        "remember our dashboards are at grafana.internal.acme.dev/d/xk2",
+        "Whenever you add an endpoint, add it to the postman collection too.",
+        "Jedes Mal, wenn du eine Migration anlegst, schreib auch das Rollback dazu",
     ],
 )
 def test_no_single_word_behind_a_wish_or_in_its_reason_silences_it(said: str) -> None:

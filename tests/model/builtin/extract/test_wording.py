@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.model.builtin.extract.wording import tidy
+from memdir.model.builtin.extract.wording import rule_and_reason, tidy
 from memdir.text.naming import title
 
 
@@ -60,3 +60,14 @@ def test_a_name_that_begins_a_sentence_keeps_its_case(said: str, language: str) 
 
 def test_an_exception_is_not_the_name_of_its_rule() -> None:
     assert title("Don't use any, unless a third-party type forces you to").startswith("Don't use any")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("use pnpm here, otherwise the lockfile breaks", "otherwise the lockfile breaks"),
+        ("use pnpm here, the lockfile breaks otherwise", ""),
+    ],
+)
+def test_a_reason_says_something(said: str, reason: str) -> None:
+    assert rule_and_reason(said, "en")[1] == reason

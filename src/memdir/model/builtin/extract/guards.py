@@ -19,7 +19,10 @@ from memdir.text.language import anywhere, fold, stems
 from memdir.text.nearness import is_opposite, kept_in_mind, says_all, takes_back
 from memdir.text.pastes import ends_reported, is_reported
 
-_PLACE_IN_CODE = r"[\w.-]+/[\w./-]+|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"
+_PLACE_IN_CODE = (
+    r"(?![\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)[\w.-]+/[\w./-]+"  # "grafana.example/d/x" is a host
+    r"|\w+\.(?:py|tsx?|jsx?|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|tf|sh|rb|kt)\b"
+)
 WHERE_IN_CODE = re.compile(
     r"\b(?:(?:is|are|est)\s+(?!\w+/\w+(?![\w/-]|\.\w))"  # "the ratio is 3/4", "my pronouns are they/them"
     r"|(?:lives?|sits?|under|in|at|liegen?|está|están|fica)\s+(?!\d+/\d+(?![\w/])))"

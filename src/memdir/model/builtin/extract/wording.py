@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from memdir.model.builtin.extract.wishes import is_said
 from memdir.store.secrets import find_secrets
 from memdir.text.dates import DateSpan
 from memdir.text.language import alternatives, anywhere, clean
@@ -82,7 +83,7 @@ def rule_and_reason(sentence: str, language: str) -> tuple[str, str]:
         rule, reason = sentence[: found.start()].strip(" ,;:—–-"), sentence[found.end() :].strip()
         if anywhere("since").match(reason) or _NAMES.search(rule):
             continue  # "since the first of May" is a date, "the cause" a thing
-        if reason and (len(rule.split()) >= MIN_RULE_WORDS or len(rule) > MIN_RULE_LETTERS):
+        if is_said(reason) and (len(rule.split()) >= MIN_RULE_WORDS or len(rule) > MIN_RULE_LETTERS):
             return rule, reason
     return sentence, ""
 
