@@ -29,7 +29,7 @@ from memdir.hub.hub_database import DatabaseBusy, HubDatabase, open_database
 
 START_SECONDS = 30
 _addresses = itertools.count()
-DEFAULTS: dict[str, object] = {"entries": 2_000, "entry_bytes": 65_536, "team_bytes": 16_777_216, "days": 365}
+DEFAULTS: dict[str, object] = {"entries": None, "entry_bytes": None, "team_bytes": None, "days": 365}
 DEFAULTS |= {"role": "writer", "read_only": False, "purge": False, "derived": False, "admin": None}
 
 

@@ -339,6 +339,18 @@ def test_caps_of_a_team_are_kept(hub: HubServer) -> None:
     assert team.put("c.md", "").kind == "cap"
     assert team.put("a.md", "y" * 10, etag).status == 200, "what takes no more room passes"
     assert team.ask("GET", "/v1/me").body["used"] == {"entries": 2, "bytes": 15}
+    assert hub.admin("limits", "small") == {"entries": 2, "entryBytes": 10, "teamBytes": 15}
+    assert hub.admin("limits", "small", entries=3) == {"entries": 3, "entryBytes": 10, "teamBytes": 15}
+    assert team.put("c.md", "").status == 201, "an admin gave more room"
+    assert [one["what"] for one in team.ask("GET", "audit").body["actions"] if one["action"] == "limits"] == [
+        "3 entries, 10 bytes each, 15 in all",
+        "2 entries, 10 bytes each, 15 in all",
+    ]
+    assert hub.admin("limits", hub.team("usual").team) == {
+        "entries": 2_000,
+        "entryBytes": 65_536,
+        "teamBytes": 16_777_216,
+    }
 
 
 def test_versions_tell_who_wrote_what_and_can_be_erased(team: Client, join: Join) -> None:

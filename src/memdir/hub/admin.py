@@ -22,9 +22,7 @@ from memdir.text.words import counted
 
 Told = tuple[dict[str, object], list[str]]
 OPERATOR = ""  # in whose name this machine's own commands are recorded
-
 _NOBODY = "Nobody is in it yet"
-
 RAISED_BY = 1_000_000  # at least, where the clock is behind: more than any team changes after a backup
 _BACK = (
     "BEFORE YOU START THE HUB: the backup ends at {} and knows of nothing that ended since. Whoever was removed and"
@@ -103,14 +101,24 @@ async def _teams(step: AdminStep) -> Told:
 
 async def _add_team(step: AdminStep) -> Told:
     options = step.options
-    limits = TeamCaps(options.entries, options.entry_bytes, options.team_bytes)
-    team = await people.add_team(step.held, options.team, limits, step.now)
-    lines = [f"Team {options.team}: {team}"]
-    if not options.admin:
-        lines.append(f"{_NOBODY}: `memdir hub admin add-member {options.team} NAME --role admin` lets somebody in")
-        return {"team": team}, lines
-    told, shown = await _let_in(replace(step, team=team), options.admin, "admin")
-    return {"team": team, **told}, [*lines, *shown]
+    team = await people.add_team(step.held, options.team, TeamCaps(), step.now)
+    step, lines = replace(step, team=team), [f"Team {options.team}: {team}"]
+    await _limits(step)
+    if options.admin:
+        told, shown = await _let_in(step, options.admin, "admin")
+        return {"team": team, **told}, [*lines, *shown]
+    remedy = f"`memdir hub admin add-member {options.team} NAME --role admin` lets somebody in"
+    return {"team": team}, [*lines, f"{_NOBODY}: {remedy}"]
+
+
+async def _limits(step: AdminStep) -> Told:
+    """What a team may have, and from now on where somebody says so; what it has already stays."""
+    given = (step.options.entries, step.options.entry_bytes, step.options.team_bytes)
+    (limits,) = await step.held.run(SQL["team_limited"], *given, step.team)
+    told, names = "{:,} entries, {:,} bytes each, {:,} in all".format(*limits), ("entries", "entryBytes", "teamBytes")
+    if any(given):
+        await people.record(step.held, step.by, "limits", told, step.now)
+    return dict(zip(names, limits, strict=True)), [f"{step.options.team} may have {told}"]
 
 
 async def _let_in(step: AdminStep, name: str, role: str) -> Told:
@@ -174,10 +182,8 @@ async def _purge(step: AdminStep) -> Told:
     lines = [f"What {step.name} wrote is removed: {many}; each machine follows at its next sync"]
     lines += [f"  {key}{', with what others wrote in it' * (key in told.mixed)}" for key in told.removed]
     if told.derived:
-        names = ", ".join(told.derived)
-        lines.append(
-            f"Others wrote these, or old versions, with {step.name}'s words; they stay without --derived: {names}"
-        )
+        stays = f"Others wrote these, or old versions, with {step.name}'s words; they stay without --derived: "
+        lines.append(stays + ", ".join(told.derived))
     return told._asdict(), lines
 
 

@@ -17,6 +17,7 @@ DEFAULT_PORT = 7438
 TAKES = {  # what each action of `memdir hub admin` wants to be named
     "teams": (),
     "add-team": ("team",),
+    "limits": ("team",),
     "members": ("team",),
     "add-member": ("team", "member"),
     "role": ("team", "member"),
@@ -100,9 +101,7 @@ class HubServe:
         chosen = {name: getattr(options, name) for name in names}
         serving = Serving(_place(options, context, creates=True), **chosen)
         require_private(serving)
-        _with_database(
-            serving.database, lambda database: database.run("select 1"), creates=True
-        )  # its tables are up to date now
+        _with_database(serving.database, lambda held: held.run("select 1"), creates=True)  # tables are up to date now
         if options.check:
             return _tell(options, context, {"database": _told(serving.database)}, "The tables are up to date")
         with bound_socket(serving) as listening:
@@ -161,8 +160,8 @@ class HubAdmin:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         told = f"(default: teams) {', '.join(TAKES)}"
         parser.add_argument("action", metavar="ACTION", nargs="?", default="teams", help=told)
-        told = "what the action takes: add-team, members and tokens TEAM; add-member, role, token, purge, remove-member"
-        told += " and revoke TEAM MEMBER; revoke ID; backup FILE"
+        told = "what the action takes: add-team, limits, members and tokens TEAM; add-member, role, token, purge,"
+        told += " remove-member and revoke TEAM MEMBER; revoke ID; backup FILE"
         parser.add_argument("words", nargs="*", metavar="NAME", help=told)
         _add_database(parser)
         parser.add_argument("--admin", metavar="NAME", help="add-team: its first admin; their token is printed")
@@ -176,8 +175,8 @@ class HubAdmin:
         parser.add_argument("--dry-run", action="store_true", help=told)
         limits = (("--entries", 2_000, 31), ("--entry-bytes", 65_536, 31), ("--team-bytes", 16_777_216, 40))
         for name, default, bits in limits:  # what PostgreSQL can hold
-            told = f"add-team: at most ({default})"
-            parser.add_argument(name, type=_up_to((1 << bits) - 1), default=default, metavar="N", help=told)
+            told = f"add-team: at most ({default}); limits: from now on"
+            parser.add_argument(name, type=_up_to((1 << bits) - 1), metavar="N", help=told)
 
     def run(self, options: argparse.Namespace, context: Any) -> int:
         _require_installed()
@@ -189,9 +188,7 @@ class HubAdmin:
         place = _place(options, context, creates=creates)
 
         def do(*, is_dry: bool) -> tuple[dict[str, object], list[str]]:
-            return _with_database(
-                place, lambda database: act(database, options, _now(), is_dry=is_dry), creates=creates
-            )
+            return _with_database(place, lambda held: act(held, options, _now(), is_dry=is_dry), creates=creates)
 
         try:
             only_looks, may_erase = options.dry_run, options.action in ("purge", "prune") or options.purge

@@ -53,8 +53,7 @@ class JobRoutes:
 
     async def decide(self, request: Request) -> Response:
         identity = await self._hub.identify(request, "write")
-        decision = (await read_json(request)).get("decision")
-        state = {"accept": "accepted", "reject": "rejected"}.get(str(decision))
+        state = {"accept": "accepted", "reject": "rejected"}.get(str((await read_json(request)).get("decision")))
         if state is None:
             raise bad_request("`decision` is accept or reject")
         proposal = path_number(request, "proposal")

@@ -63,9 +63,8 @@ async def take(database: HubDatabase, now: int, *, lease_seconds: float = LEASE_
     """The next job, with a lease; one whose worker went away is taken again, a few times."""
     lease = secrets.token_hex(16)
     await database.run(SQL["jobs_exhausted"], now, "the worker went away each time", now, MAX_ATTEMPTS)
-    until = now + int(lease_seconds * 1000)
-    statement = SQL["job_taken"].format(skip_locked=database.skip_locked)
-    rows = await database.run(statement, lease, until, now, MAX_ATTEMPTS)
+    taken = SQL["job_taken"].format(skip_locked=database.skip_locked)
+    rows = await database.run(taken, lease, now + int(lease_seconds * 1000), now, MAX_ATTEMPTS)
     return LeasedJob(rows[0][0], rows[0][1], lease) if rows else None
 
 

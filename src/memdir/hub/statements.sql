@@ -17,6 +17,11 @@ insert into teams (id, name, max_entries, max_entry_bytes, max_bytes, created, s
 values (?, ?, ?, ?, ?, ?, ?)
 on conflict (name) do nothing returning id
 
+-- name: team_limited
+update teams set max_entries = coalesce(?, max_entries), max_entry_bytes = coalesce(?, max_entry_bytes),
+  max_bytes = coalesce(?, max_bytes)
+where id = ? returning max_entries, max_entry_bytes, max_bytes
+
 -- name: team_locked
 update teams set revision = revision where id = ? returning id
 

@@ -64,8 +64,7 @@ def dream_of(rows: list[Row]) -> list[ProposedChange]:
         memory = open_memory(project, home=os.path.join(place, "home"), source="hub")
         memory.start()
         for key, saved, content in rows:
-            path = resolve_key(memory.place.root, key)
-            keep_bytes(path, content.encode(), mtime_ns=saved * 1_000_000)
+            keep_bytes(resolve_key(memory.place.root, key), content.encode(), mtime_ns=saved * 1_000_000)
 
         async def dream() -> list[ProposedChange]:
             try:
