@@ -212,7 +212,8 @@ def test_what_was_written_elsewhere_is_found_again(
     opencode = user_home / ".config/opencode"
     (opencode / "opencode.jsonc").write_text("{}")
     assert "Nothing is attached" in run("detach", "gemini", "--yes").out
-    run("detach", "--yes")
+    done = run("detach", "--yes")
+    assert "Detached" in done.out and "meanwhile" not in done.err, "its plugin is in reach from both files"
     assert {path.name: path.read_text() for path in other.iterdir()} == dict.fromkeys(
         ("settings.json", ".claude.json", "hooks.json"), '{"description": "mine"}'
     )

@@ -543,6 +543,19 @@ def test_what_is_attached_elsewhere_is_told(
     assert f"attached in {tmp_path}/cc" in str(status_of(told, "claude")["notes"])
 
 
+def test_opencode_is_told_once_however_its_settings_are_called(
+    run: Run, told: Told, user_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    run("attach", "opencode", "--yes")
+    (tmp_path / "xdg/opencode/opencode.jsonc").write_text("{}")
+    assert "attached in" not in str(status_of(told, "opencode")["notes"]), "it is the same folder"
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    (user_home / ".config/opencode").mkdir(parents=True, exist_ok=True)
+    (user_home / ".config/opencode/opencode.jsonc").write_text("{}")
+    assert str(status_of(told, "opencode")["notes"]).count("attached in") == 1
+
+
 def test_why_attaching_was_refused_is_told_by_the_status_too(told: Told, user_home: Path) -> None:
     (user_home / ".claude/settings.json").write_text('{"a": 1 /* note */}')
     found = status_of(told, "claude")

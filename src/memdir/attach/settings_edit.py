@@ -90,6 +90,7 @@ def plan_detach(agents: Sequence[Agent], record: AttachRecord) -> EditPlan:
         _switch_back(agent, files, record)
 
     plan = _planned(agents, change)
+    plan.edits = list({edit.path: edit for edit in plan.edits}.values())  # opencode.json and .jsonc have one plugin
     for edit in plan.edits:
         known, former = record.before(edit.path, edit.before), record.text_before(edit.path)
         if known is not None:

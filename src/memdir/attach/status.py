@@ -115,7 +115,8 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
     for agent in agents:
         one = look_at(agent, is_installed=agent.is_installed(memory.places.environment))
         own, anywhere = fired.get(agent.name, (0.0, 0.0))
-        places = [at for at in elsewhere(agent, record) if look_at(at, is_installed=False).is_attached]
+        others = [at for at in elsewhere(agent, record) if at.home != agent.home]
+        places = {at.home: at for at in others if look_at(at, is_installed=False).is_attached}.values()
         for at in places:
             if not is_inside(at.home, memory.layout.work_tree):
                 one.notes.append(f"it is attached in {at.home}: what is told here is of {agent.home}")
