@@ -576,8 +576,10 @@ BETWEEN = {  # what a page, a model or a person does not see, or sees through
     "a link to a page": lambda token: f"[[{token[:9]}]]{token[9:]}",
     **{
         f"{mark} inside": lambda token, mark=mark: f"{token[:9]}{mark}{token[9:]}"
-        for mark in ("====", "||||", "__", "$$")
+        for mark in ("====", "||||", "__", "$$", "~")
     },
+    "a page's name inside": lambda token: f"{token[:9]}[[{token[9:15]}]]{token[15:]}",
+    "a link with marks in it": lambda token: f"{token[:9]}[{token[9:12]}**{token[12:15]}**](x){token[15:]}",
     "a tag over two lines": lambda token: f"{token[:9]}<wbr\n>{token[9:]}",
     "a long tag": lambda token: f"{token[:9]}<span style='{'color:black;' * 8}'>{token[9:]}</span>",
     "two links": lambda token: f"[{token[:9]}](a.md)[{token[9:]}](b.md)",
@@ -648,6 +650,19 @@ def test_encoded_lines_are_found_beneath_markup_around_each(around: str) -> None
 def test_a_token_is_found_wherever_markup_cuts_it(mark: str, at: int) -> None:
     token = "ya29." + drawn(40)
     assert find_secrets(f"See {token[:at]}{mark}{token[at:]}."), at
+
+
+@pytest.mark.parametrize("cut", ["{}**{}**{}", "{}*{}*{}", "{}`{}`{}", "{}<b>{}</b>{}", "{}~{}~{}", "{}[{}](page){}"])
+@pytest.mark.parametrize("pieces", [("glpat-rVagLHYnLMQ", "oLU", "5BGLFt"), ("glpat-", "rVagLHYn", "LMQoLU5BGLFt")])
+def test_a_token_is_found_in_a_field_though_no_piece_of_it_looks_like_one(cut: str, pieces: tuple[str, ...]) -> None:
+    """E5: and whatever the next line says."""
+    text = f'---\nname: x\ndescription: "{cut.format(*pieces)}"\ntype: project\n---\n\nBody.\n'
+    assert [match.kind for match in find_secrets(text)].count("gitlab-token") >= 1
+
+
+@pytest.mark.parametrize("word", ["the p==asswo==rd is", "api<wbr>_key:", "the ~~tok~~en is", "ap**i**_key:"])
+def test_a_value_is_found_whatever_markup_cuts_the_word_for_it(word: str) -> None:
+    assert find_secrets(f"A note.\n\n{word} {''.join(('x7Kq9Zt', 'R2mW4vB8n'))}\n")
 
 
 CUT_BY_MARKS: dict[str, Callable[[str], str]] = {

@@ -38,13 +38,14 @@ _JOINTS = (
 _KINDS = (
     r"\*◦[*`]{0,2}+",  # ab**cd**
     r"`◦[*`]{0,2}+",
-    *(rf"\{sign}◦\{sign}" for sign in "~=|_$"),  # ab~~cd~~, ab==cd==
+    *(rf"\{sign}◦\{sign}" for sign in "=|_$"),  # ab==cd==
+    r"~◦~?",  # ab~cd~, ab~~cd~~
     r"""<◦/?[A-Za-z](?:(?:[^<>"']{1,400}+|"[^"]{0,900}"|'[^']{0,900}'){0,20}|[^<>]{0,200})>""",  # ab<wbr>cd
     r"<◦(?:!\[CDATA\[|[!?][^<>]{0,200}>)",
     r"\\◦(?:(?=[!-/:-@\[-`{-~]|\w\\)|(?<=\\\w\\)(?=\w))",  # ab\_cd, a\b\c\d
     r"\](?:\([^()\n]{0,200}+(?:\([^()\n]{0,99}\)[^()\n]{0,99}+)?\)|\[[^\[\]\n]{0,40}\]|\])",  # [ab](c)d, [ab][1]c
-    r"\[(?:(?<=[\w)!]\[)(?=[\w.-]*\][(\[])|\^[\w-]{1,20}\])",  # ab[cd](page), ab[^1]cd
-    r"!(?<=\w!)(?=\[[\w.-]*\]\()",  # ab![](page)cd
+    r"\[(?:\[(?=[\w.-]*\]\])|(?<=[\w)!.=/+-]\[)(?=[\w.*`~=-]*\][(\[])|\^[\w-]{1,20}\])",  # ab[[cd]], ab[cd](page)
+    r"!(?<=[\w.=/+-]!)(?=\[[\w.-]*\]\()",  # ab![](page)cd
     r"&◦(?:shy|zwn?j|nbsp|NoBreak|ZeroWidthSpace|#(?:173|820[345]|[xX](?:[aA][dD]|200[b-dB-D]|[fF][eE][fF]{2})));",
 )
 _MARKUP = "|".join(_KINDS).replace("◦", "")
@@ -53,7 +54,6 @@ _INSIDE = (r"""(?<![\s"'`,({*>].)(?<!\W\[.)""", r"(?=[\w%+/=&#<~\\*`\[-]|[;:.]\S
 _CUTS = tuple((kind.removeprefix("\\")[0], kind.replace("◦", _INSIDE[0]) + _INSIDE[1]) for kind in _KINDS)
 _ALONE = r"\n[ \t]{0,8}+(?=<|\S{12})(?:[^\s<]|<[^<>\n]{0,62}>){2,300}\r?(?:\n|$)"  # perhaps a line of base64 beneath
 _MARKED_GROUPS = r"0[ -]?[*_~`<][a/>*_~`]{0,6}[ -]?0"  # of a number, in the shape of a text: 12**34**, 12 <b>34</b>
-_LETTER_BY_LETTER = 8  # letters that stand alone between markup
 WINDOW = 120  # how far behind its word a value stands in prose: about one line
 _SEED_SIZE, _GAPS = range(47, 225), 11  # characters and blanks of a line of 12 to 24 words, with its marks
 MAX_WORDS_BETWEEN = 10  # and how many words may stand in between
@@ -123,8 +123,8 @@ def key_blocks(text: str) -> Iterator[Finding]:
 def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
     """Tokens that were cut: over lines, into strings to be joined, after labels ("part 2: "), letter by letter, by
     markup."""
-    if not _may_hold_pieces(view.text):
-        return  # as most prose: this saves building the view
+    if not _is_marked(view.text) and not _may_hold_pieces(view.text):
+        return  # as most prose: this saves building the view. What marks cut may have no piece that tells
     known = bytearray(len(text))
     for rank, _, start, end in found:
         if rank <= RANK_FORMAT:  # whole; what only a word announced may be the first piece
@@ -144,8 +144,8 @@ def in_pieces(text: str, view: View, found: list[Finding]) -> Iterator[Finding]:
 
 
 def across_marks(view: View) -> Iterator[Finding]:
-    """Values that a word, a place or their sum tells, with markup between their letters; what stands between two marks
-    is found by itself."""
+    """Values that a word, a place or their sum tells, with markup between their letters or in the word; what else
+    stands between two marks is found by itself."""
     if not _is_marked(view.text) and not compiled(_MARKED_GROUPS).search(_shape(view.text)):
         return
     text = _without(_MARKUP, view.text)
@@ -155,7 +155,7 @@ def across_marks(view: View) -> Iterator[Finding]:
     for rank, kind, *span in found:
         letters = compiled(r"(?s)\w.*\w").search(text, *span)
         begin, finish = (whole.starts[letters.start()], whole.ends[letters.end() - 1]) if letters else (0, 0)
-        if letters and finish - begin > len(letters.group()):
+        if letters and (rank == RANK_WORD or finish - begin > len(letters.group())):
             yield rank + RANK_SPLIT, kind, begin, finish
 
 
@@ -204,8 +204,6 @@ def _is_more(text: str) -> bool:
 def _may_hold_pieces(text: str) -> bool:
     """Whether there is what no token is without: a digit beside a letter in a longer run, or letters one by one."""
     if compiled(r" \S \S \S ").search(text) and compiled(r"(?:\S ){15}").search(text):
-        return True
-    if _is_marked(text) and len(compiled(r"[*`~\\>]\w(?=[*`~\\<])").findall(text)) >= _LETTER_BY_LETTER:
         return True
     is_mixed = compiled(r"0(?:(?=a)|(?<=a.))").search(_shape(text))
     return bool(is_mixed and compiled(r"(?=[A-Za-z0-9_-]{8})[A-Za-z_-]{0,40}[0-9]").search(text))
