@@ -101,7 +101,7 @@ def opencode(folder: Path, clock: Clock) -> Case:
     project = folder / "app"
     project.mkdir()
     build_database(folder / "opencode.db", project)
-    return Case(OpencodeSessions(str(folder / "opencode.db")), project)
+    return Case(OpencodeSessions(str(folder / "opencode.db"), str(folder / "opencode")), project)
 
 
 def build_database(path: Path, project: Path) -> None:
@@ -239,17 +239,22 @@ def said_last(case: Case, text: str, **fields: object) -> list[str]:
 @pytest.mark.parametrize(
     ("build", "file"),
     [
-        (gemini, ".gemini/commands/team/check.toml"),
-        (qwen, ".qwen/commands/check.md"),
-        (opencode, ".opencode/command/check.md"),
-        (opencode, ".claude/skills/check/SKILL.md"),
+        (gemini, "app/.gemini/commands/team/check.toml"),
+        (qwen, "app/.qwen/commands/check.md"),
+        (qwen, "user-home/.agents/skills/check/SKILL.md"),
+        (qwen, "qwen/extensions/reviews/commands/check.toml"),
+        (opencode, "app/.opencode/command/check.md"),
+        (opencode, "app/.claude/skills/check/SKILL.md"),
+        (opencode, "user-home/.claude/skills/check/SKILL.md"),
+        (opencode, "opencode/command/check.md"),
     ],
 )
 @pytest.mark.parametrize("typed", [True, False])
-def test_the_text_of_a_command_of_the_repository_is_nobodys_words(
+def test_the_text_of_a_command_is_nobodys_words(
     build: Callable[[Path, Clock], Case], file: str, typed: bool, tmp_path: Path, clock: Clock
 ) -> None:
-    """X12: the client writes it down as what its user said, who typed a name alone."""
+    """X12: the client writes it down as what its user said, who typed a name alone. It may be of the repository, or
+    one that its user or an extension brought for all projects."""
     case = build(tmp_path.resolve(), clock)
     for path in Path(tmp_path).rglob("*.jsonl"):  # Qwen's sessions say where they were started
         path.write_text(path.read_text(encoding="utf-8").replace("/home/ann/app", str(case.project)), encoding="utf-8")
@@ -257,9 +262,9 @@ def test_the_text_of_a_command_of_the_repository_is_nobodys_words(
     head = 'description = "c"\nprompt = """\n' if file.endswith(".toml") else "---\ndescription: c\n---\n"
     end = '"""\n' if file.endswith(".toml") else ""
     for name in (file, file.replace("check", "empty")):
-        (case.project / name).parent.mkdir(parents=True, exist_ok=True)
-    (case.project / file).write_text(f"{head}{rule} See !{{cat notes}}, $ARGUMENTS and {{{{args}}}}.\n{end}")
-    (case.project / file.replace("check", "empty")).write_text(f"{head}$ARGUMENTS {{{{args}}}}{end}")
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(f"{head}{rule} See !{{cat notes}}, $ARGUMENTS and {{{{args}}}}.\n{end}")
+    (tmp_path / file.replace("check", "empty")).write_text(f"{head}$ARGUMENTS {{{{args}}}}{end}")
     made, own = f"{rule} See Always use tabs., src and tests.", "I prefer short answers, and tabs."
     assert said_last(case, own if typed else made) == ([own] if typed else [])
 

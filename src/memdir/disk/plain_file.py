@@ -39,6 +39,14 @@ class TooLarge(OSError):
     """A plain file that holds more than may be read."""
 
 
+def names_in(folder: str) -> list[str]:
+    """What lies in a folder, in order; nothing where it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except (OSError, ValueError):
+        return []
+
+
 def open_descriptor(path: str, *, follow: bool = True) -> tuple[int, os.stat_result]:
     """A descriptor of a plain file, and what the kernel says of it. `follow`: whether the last part may be a link."""
     if follow:

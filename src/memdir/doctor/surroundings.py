@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from memdir.agent.bash import is_installed
 from memdir.disk.atomic import nearest_existing
-from memdir.disk.plain_file import read_if_plain, read_plain
+from memdir.disk.plain_file import names_in, read_if_plain, read_plain
 from memdir.disk.programs import find_program
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
@@ -199,7 +199,7 @@ def _holds_json(path: str) -> bool:
 
 def check_drafts(store: MemoryStore) -> Iterator[Finding]:
     """Texts that were not saved because of a secret lie with it where their author finds them again."""
-    for name in sorted(os.listdir(store.place.drafts)) if os.path.isdir(store.place.drafts) else ():
+    for name in names_in(store.place.drafts):
         data = read_if_plain(os.path.join(store.place.drafts, name), MAX_FILE_BYTES) or b""
         path = os.path.join(store.place.drafts, harmless_name(name, data))
         for kind in secrets_in(name, data)[0]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from memdir.disk.append import append_bytes
 from memdir.disk.atomic import keep_bytes
-from memdir.disk.plain_file import read_if_plain
+from memdir.disk.plain_file import names_in, read_if_plain
 from memdir.errors import MemdirError
 from memdir.hooks.hook import HOSTS
 from memdir.hooks.work_queue import WorkQueue
@@ -144,7 +144,7 @@ def _notes(memory: MemDir, hosts: Collection[str]) -> Iterator[tuple[str, str]]:
     yield from ((own, note) for note in _notes_in(_text(os.path.join(environment.gemini_home, "GEMINI.md"))))
     for folder in GeminiSessions(environment.gemini_home).folders(memory.layout.work_tree):
         kept = os.path.join(folder, "memory")
-        for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else ():
+        for name in names_in(kept):
             if name.endswith(".md"):
                 yield from (("project", note) for note in _notes_in(_text(os.path.join(kept, name))))
 

@@ -18,7 +18,7 @@ from memdir.disk.append import append_bytes
 from memdir.disk.atomic import delete_file, keep_bytes
 from memdir.disk.lock import locked
 from memdir.disk.open_writers import mark_writing
-from memdir.disk.plain_file import open_descriptor, read_plain, read_with_status
+from memdir.disk.plain_file import names_in, open_descriptor, read_plain, read_with_status
 from memdir.errors import DiskError
 from memdir.layout import Layout, is_session_id
 from memdir.model.model import Request
@@ -361,10 +361,7 @@ def unlearned_sessions(layout: Layout) -> list[str]:
 
 def sessions_in(layout: Layout) -> list[str]:
     """The sessions of a project that something is kept of besides a transcript."""
-    try:
-        return [name for name in sorted(os.listdir(layout.project_home)) if is_session_id(name)]
-    except OSError:
-        return []
+    return [name for name in names_in(layout.project_home) if is_session_id(name)]
 
 
 def _answered(turn: FinishedTurn) -> FinishedTurn:

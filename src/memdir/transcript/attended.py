@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from memdir.disk.plain_file import read_beginning, read_if_plain, read_plain
+from memdir.disk.plain_file import names_in, read_beginning, read_if_plain, read_plain
 from memdir.layout import ATTENDED_NAME, is_session_id
 
 TYPE_CHECKING = False
@@ -127,11 +127,7 @@ def _prompt_near(moment: float, asked: list[float]) -> float:
 def attended_times(folder: str) -> dict[str, float]:
     """The sessions of other agents below a project's folder, and when each was last looked at."""
     found = {}
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return {}
-    for name in filter(is_session_id, names):
+    for name in filter(is_session_id, names_in(folder)):
         try:
             found[name] = os.lstat(os.path.join(folder, name, ATTENDED_NAME)).st_mtime
         except OSError:

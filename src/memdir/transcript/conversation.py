@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memdir.disk.atomic import disk_errors, keep_bytes
-from memdir.disk.plain_file import open_plain
+from memdir.disk.plain_file import names_in, open_plain
 from memdir.errors import MemoryNotFound
 from memdir.transcript.message import Message, ToolResult, ToolUse
 from memdir.transcript.reader import read_records
@@ -265,11 +265,7 @@ class Branch:
 
     def copy_files(self, before: str, after: str) -> None:
         """Take over the kept contents of edited files, so that the branch can show and restore them."""
-        try:
-            names = sorted(os.listdir(before))
-        except OSError:
-            return
-        for name in names:
+        for name in names_in(before):
             with open_plain(os.path.join(before, name), follow=False) as file:
                 keep_bytes(os.path.join(after, name), file.read())
 

@@ -45,8 +45,8 @@ def all_sources(environment: Environment) -> dict[str, TranscriptSource]:
         "claude-code": ClaudeCodeSessions(environment.claude_home),
         "codex": CodexSessions(environment.codex_home),
         "gemini": GeminiSessions(environment.gemini_home),
-        "qwen": QwenSessions(environment.qwen_runtime),
-        "opencode": OpencodeSessions(environment.opencode_database),
+        "qwen": QwenSessions(environment.qwen_runtime, environment.qwen_home),
+        "opencode": OpencodeSessions(environment.opencode_database, environment.opencode_home),
     }
 
 

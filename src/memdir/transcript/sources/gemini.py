@@ -7,11 +7,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from memdir.disk.plain_file import read_beginning
+from memdir.disk.plain_file import names_in, read_beginning
 from memdir.text.speakers import refers, without_host
 from memdir.transcript.message import Block, Message, Role, Text, ToolResult, ToolUse
 from memdir.transcript.reader import Reading, read_records
@@ -50,15 +49,12 @@ class GeminiSessions(FileSource):
     def folders(self, project: str) -> list[str]:
         """Where Gemini CLI keeps what belongs to a project."""
         roots, places = roots_of(project), os.path.join(self.home, "tmp")
-        names: list[str] = []
-        with suppress(OSError, ValueError):
-            names += sorted(os.listdir(places))
-        found = [os.path.join(places, name) for name in names]
+        found = [os.path.join(places, name) for name in names_in(places)]
         return [folder for folder in found if is_of_project(_root_of(folder), roots)]
 
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
         folder = os.path.dirname(os.path.dirname(ref.path))
-        return said_by_hand(self._placed(ref, start, end), self.agent, _root_of(folder))
+        return said_by_hand(self._placed(ref, start, end), self.agent, _root_of(folder), self.home)
 
     def _placed(self, ref: SessionRef, start: int, end: int | None) -> Iterator[tuple[int, Message]]:
         """A record of the model is written again when its tools were called: that one tells the calls only."""
@@ -78,15 +74,18 @@ class GeminiSessions(FileSource):
 @dataclass(frozen=True)
 class QwenSessions(FileSource):
     """The chats below Qwen Code's home, `~/.qwen`: those started in a project's folder, or below the root of its
-    repository."""
+    repository. What it is told by its user lies in its `settings`, where that is another folder."""
 
     agent = "qwen"
+    settings: str = ""
 
     def paths(self, project: str) -> Iterable[str]:
         return slug_transcripts(self.home, project, "chats")
 
     def placed(self, ref: SessionRef, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Message]]:
-        return said_by_hand(super().placed(ref, start, end), self.agent, started_in(ref.path))
+        return said_by_hand(
+            super().placed(ref, start, end), self.agent, started_in(ref.path), self.settings or self.home
+        )
 
     def said(self, record: Record, place: int) -> Message | None:  # noqa: ARG002 - records have ids
         raw = record.fields.get("message")

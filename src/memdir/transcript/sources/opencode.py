@@ -49,9 +49,10 @@ _PARTS = "SELECT data FROM part WHERE message_id = ? AND length(data) <= ? ORDER
 
 @dataclass(frozen=True)
 class OpencodeSessions:
-    """The sessions in opencode's file, `~/.local/share/opencode/opencode.db`."""
+    """The sessions in opencode's file, `~/.local/share/opencode/opencode.db`, and the folder of its settings."""
 
     path: str
+    home: str = ""
 
     def sessions(self, project: str) -> Iterator[SessionRef]:
         """Those started in this project's folder, or below the root of its repository; none of sub-agents."""
@@ -70,7 +71,7 @@ class OpencodeSessions:
             if connection is None:
                 return
             folder = str(*(connection.execute(_FOLDER, (ref.id,)).fetchone() or ()))
-            yield from said_by_hand(_placed(connection, ref, start, end), AGENT, folder)
+            yield from said_by_hand(_placed(connection, ref, start, end), AGENT, folder, self.home)
 
     def messages(self, ref: SessionRef, *, since: str | None = None, end: int | None = None) -> Iterator[Message]:
         found: list[Message] = []

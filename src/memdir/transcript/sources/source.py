@@ -9,11 +9,12 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from glob import escape, glob
 from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 from memdir.disk.git_root import canonical_root, linked_worktrees, work_tree_root
-from memdir.disk.plain_file import open_descriptor, open_plain, read_if_plain
+from memdir.disk.plain_file import names_in, open_descriptor, open_plain, read_if_plain
 from memdir.disk.plain_json import decode
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError
@@ -173,28 +174,32 @@ def head_of(path: str, max_bytes: int) -> dict[str, Any]:
     return {}
 
 
-def said_by_hand(placed: Iterable[tuple[int, Message]], agent: str, started: str) -> Iterator[tuple[int, Message]]:
+def said_by_hand(
+    placed: Iterable[tuple[int, Message]], agent: str, started: str, home: str
+) -> Iterator[tuple[int, Message]]:
     """Without what a client wrote down as the user's where they typed a name alone: the text of a command or skill of
-    the folder that the session was started in, or above it in the repository."""
+    the folder that the session was started in, or above it in the repository, or of those for all projects, which the
+    agent keeps in its `home`, its extensions among them."""
     texts: list[list[str]] | None = None
     for place, message in placed:
         if message.role == "user" and not message.tool_results:
-            texts = _command_texts(agent, started) if texts is None else texts
+            texts = _command_texts(agent, started, home) if texts is None else texts
             words = " ".join(message.text.split())
             if any(_is_made_of(words, parts) for parts in texts):
                 continue
         yield place, message
 
 
-def _command_texts(agent: str, started: str) -> list[list[str]]:
+def _command_texts(agent: str, started: str, home: str) -> list[list[str]]:
     """The texts of commands, each in the parts between what comes in."""
-    if not os.path.isabs(started) or started == os.sep:  # nobody knows where
-        return []
-    current, found = os.path.realpath(started), list[str]()
-    root = work_tree_root(started) or current
+    current = os.path.realpath(started if os.path.isabs(started) else os.sep)  # where nobody knows where
+    root, folders = work_tree_root(current) or current, [os.path.expanduser("~")]
     while (current == root or is_inside(current, root)) and current != os.path.dirname(current):
-        found += [os.path.join(current, at, name) for at in (f".{agent}", ".claude", ".agents") for name in _COMMANDS]
+        folders.append(current)
         current = os.path.dirname(current)
+    homes = [os.path.join(one, at) for one in folders for at in (f".{agent}", ".claude", ".agents")]
+    homes += [home, *glob(os.path.join(escape(home), "extensions", "*"))]
+    found = [os.path.join(one, name) for one in homes for name in _COMMANDS]
     files = (os.path.join(at, name) for folder in found for at, _, names in os.walk(folder) for name in names)
     texts = []
     for path in islice((path for path in files if path.endswith((".md", ".toml"))), MAX_COMMANDS):
@@ -266,10 +271,9 @@ def slug_transcripts(home: str, project: str, folder: str = "") -> Iterator[str]
     project, or another project's: its sessions say where they were started."""
     places, roots = os.path.join(home, "projects"), roots_of(project)
     slugs = tuple(slug_of(nfc(root)) for root in roots)
-    names: list[str] = []
-    with suppress(OSError, ValueError):
-        names += os.listdir(places)
-    for name in (name for name in names if name in slugs or name.startswith(tuple(f"{slug}-" for slug in slugs))):
+    for name in (
+        name for name in names_in(places) if name in slugs or name.startswith(tuple(f"{slug}-" for slug in slugs))
+    ):
         for path in transcripts_in(os.path.join(places, name, folder)):
             if name in slugs or ((started := started_in(path)) and is_of_project(started, roots)):
                 yield path
