@@ -395,6 +395,14 @@ def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run
     assert run("list", "--scope", "user").stdout.count("is called stable") == 1
 
 
+def test_what_was_learned_from_the_past_is_no_sign_that_a_hook_was_called(
+    run: Run, told: Told, user_home: Path, project: Path
+) -> None:
+    session(user_home, project, "0a1b2c3d-0000-4000-8000-000000000001", time.time() - 100)
+    assert "1 past session" in run("attach", "claude", "--past", "--yes").stderr
+    assert status_of(told, "claude")["fired"] == ""
+
+
 def test_the_past_alone_is_that_of_the_agents_that_are_attached_and_attaches_none(
     run: Run, told: Told, user_home: Path
 ) -> None:

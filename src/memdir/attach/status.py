@@ -33,7 +33,7 @@ from memdir.model.command import CommandModel, Program
 from memdir.settings import left_with, own_memory, settings_files
 from memdir.store.scan import iso_time
 from memdir.text.words import counted
-from memdir.transcript.attended import Attended, attended_times
+from memdir.transcript.attended import IN_THE_PAST, Attended, attended_times
 from memdir.transcript.message import said_at
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.source import decoded
@@ -184,7 +184,7 @@ def _fired(layout: Layout) -> dict[str, tuple[float, float]]:
     for slug in projects:
         for session, moment in attended_times(os.path.join(layout.projects, slug)).items():
             noted = Attended.at(os.path.join(layout.projects, slug, session, ATTENDED_NAME))
-            name = noted.agent.removesuffix("-code") if noted else ""
+            name = noted.agent.removesuffix("-code") if noted and noted.begun != IN_THE_PAST else ""
             own, anywhere = times.get(name, (0.0, 0.0))
             is_here = slug == layout.slug
             times[name] = (max(own, moment) if is_here else own, max(anywhere, moment))

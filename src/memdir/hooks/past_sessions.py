@@ -27,7 +27,7 @@ from memdir.store.history import Origin
 from memdir.store.memories import add_memory
 from memdir.store.topic import guess_type
 from memdir.text.words import counted
-from memdir.transcript.attended import BEFORE_SECONDS, FROM_THE_BEGINNING, Attended
+from memdir.transcript.attended import BEFORE_SECONDS, IN_THE_PAST, Attended
 from memdir.transcript.message import said_at
 from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.gemini import GeminiSessions
@@ -94,7 +94,7 @@ class PastSessions:
             if os.path.exists(memory.layout.attended(ref.id)):
                 keep_bytes(memory.layout.earlier(ref.id), b"")
             else:
-                attended = Attended(ref.id, ref.agent, ref.path, memory.layout.work_tree, begun=FROM_THE_BEGINNING)
+                attended = Attended(ref.id, ref.agent, ref.path, memory.layout.work_tree, begun=IN_THE_PAST)
                 attended.save(memory.layout)
             queue.add(ref.id)
         if self.refs:

@@ -20,7 +20,8 @@ MAX_BYTES = 16 << 10  # five lines, two of them paths
 MAX_LATE = 20  # sessions that are looked at when another starts: the newest; at the others the worker looks
 MAX_TRANSCRIPT_BYTES = 64 << 20
 MAX_SWITCHED_BYTES = 1 << 20  # a line each time that memory was switched off or on again
-FROM_THE_BEGINNING = 1.0  # a time before everything that was ever said
+IN_THE_PAST = 1.0  # a time before everything that was ever said, of a session that no hook told of
+FROM_THE_BEGINNING = 2.0  # the same, of one that goes on since
 BEFORE_SECONDS = 60.0  # by which a prompt may be written down before its hook is called
 
 
