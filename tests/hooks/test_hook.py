@@ -475,6 +475,20 @@ def test_no_option_brings_a_hook_to_a_parser(memdir_command: str, words: list[st
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize(
+    "words", ["{} hook claude SessionStart", "hook {} claude SessionStart", "hook claude SessionStart {}"]
+)
+def test_the_home_that_is_named_counts_and_so_does_bare(
+    memdir_command: str, words: str, project: Path, tmp_path: Path
+) -> None:
+    for options, is_told in (("--home {}/other", True), ("--home={}/other", True), ("--bare --home {}/bare", False)):
+        given = words.format(options.format(tmp_path)).split()
+        told = json.dumps({"session_id": "s", "cwd": str(project), "source": "clear"}).encode()
+        done = subprocess.run([memdir_command, *given], input=told, cwd=project, capture_output=True, timeout=60)
+        assert (f"{tmp_path}/other" in done.stdout.decode()) is is_told and done.returncode == 0
+    assert not (tmp_path / "bare").exists()
+
+
 @pytest.mark.parametrize("agent", HOSTS, indirect=True)
 def test_a_home_that_cannot_be_written_costs_nothing_but_the_memory(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     at = _place_of_command(words)
     if words[at : at + 1] == ["hook"] and words[at + 1 : at + 2] not in (["--help"], ["-h"]):
-        return _hook(words[at + 1 :], is_process=arguments is None)
+        return _hook([*words[at + 1 :], *words[:at]], is_process=arguments is None)
     try:
         _open_streams()
         try:

@@ -33,6 +33,7 @@ _TOLD = ("pid", "upSeconds", "idleSeconds", "endsAfterIdleSeconds", "memoryBytes
 class HookCommand:
     """What a coding agent calls at its events; nobody types it. The event comes as JSON by standard input, the answer
     is printed in the form that the agent takes, and whatever happens the exit code is 0.
+    Of the common options, --home and --bare count: the project is that of the session.
 
     When a session starts, the agent gets the memory section and the index; with a prompt the memories that clearly
     help; when a turn or the session ends, a worker is started that learns from it behind your back; before a compaction

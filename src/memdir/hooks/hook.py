@@ -124,7 +124,7 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
         return serve(words[1])
     if is_process:
         _limit_time()
-    host, name = (*words, "", "")[:2]
+    host, name = (*_without_options(words), "", "")[:2]
     event = EVENTS.get(name, name)
     if host not in (*HOSTS, "auto") or event not in _STEPS:
         return None
@@ -141,6 +141,23 @@ def run(words: Sequence[str], *, is_process: bool) -> None:
     finally:
         _print(text)
     return _after(memory, call) if memory is not None and memory.settings.enabled else None
+
+
+def _without_options(words: Sequence[str]) -> list[str]:
+    """The host and the event. `--home` and `--bare` count, for the worker too, which inherits them; no parser is asked,
+    since one ends with 2, and the project is the session's."""
+    given, rest = iter(words), list[str]()
+    for word in given:
+        name, _, value = word.partition("=")
+        if name in ("--home", "--project", "--set"):
+            value = value or next(given, "")
+        if name == "--home" and value:
+            os.environ["MEMDIR_HOME"] = os.path.abspath(os.path.expanduser(value))
+        elif name == "--bare":
+            os.environ["MEMDIR_DISABLE"] = "1"
+        elif not name.startswith("-"):
+            rest.append(word)
+    return rest
 
 
 def _call(host: str, name: str, data: bytes) -> HookCall:
