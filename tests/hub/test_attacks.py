@@ -6,16 +6,18 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 import pytest
@@ -472,6 +474,35 @@ def test_who_loses_a_right_while_a_body_is_on_its_way_writes_nothing_with_it(vic
         statuses = [int(wire.recv(65_536).split()[1]) for wire in wires]
     assert statuses == [401, 401, 403, 401, 401]
     assert "Mal2" not in [one["name"] for one in victim.ask("GET", "members").body["members"]]
+
+
+@contextmanager
+def looked_through_slowly(folder: Path, *keys: str) -> Iterator[tuple[HubServer, Callable[[str], IO[bytes]]]]:
+    """A hub whose look at an entry lasts until the file that it waits for is closed; to open one waits for the look."""
+    for key in keys:
+        os.mkfifo(folder / key)
+    slow = "from memdir.hub.hub_state import Hub; Hub.__init__.__kwdefaults__['check'] = lambda key, _: open("
+    server = start_hub(str(folder / "hub.sqlite3"), folder / "log", before=f"{slow}{str(folder)!r} + '/' + key).read()")
+    try:
+        yield server, lambda key: (folder / key).open("wb")
+    finally:
+        server.stop()
+
+
+def test_who_loses_a_right_while_a_text_is_looked_through_writes_nothing_with_it(tmp_path: Path) -> None:
+    long = "long " * 1_000  # for a thread of its own
+    with looked_through_slowly(tmp_path, "a.md", "b.md") as (server, look), ThreadPoolExecutor(2) as beside:
+        team = server.team("left alone")
+        bob, eve = server.member(team, "bob"), server.member(team, "eve")
+        asked = beside.submit(bob.put, "a.md", long)
+        change = {"op": "put", "key": "b.md", "ifMatch": None, "content": long}
+        batch = beside.submit(eve.ask, "POST", "batch", {"changes": [change]})
+        with look("a.md"), look("b.md"):
+            for gone in (bob, eve):
+                assert team.ask("DELETE", f"members/{gone.member}").status == 200
+                assert team.ask("POST", f"members/{gone.member}/purge", {}).status == 200
+        assert [asked.result().status, batch.result().status] == [401, 401]
+        assert team.keys() == []
 
 
 def test_a_client_that_is_slow_is_cut_off(tmp_path: Path) -> None:

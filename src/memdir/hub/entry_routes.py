@@ -71,7 +71,7 @@ class EntryRoutes:
         saved = read_time(dict(request.scope["headers"]).get(b"memdir-saved", b"").decode("latin-1"), now=self._hub.now)
         data = await bounds.read_body(request, bounds.MAX_ENTRY_BYTES)
         change = Change("put", key, condition, digest_of(data), bounds.require_text(data), len(data), saved)
-        if refused := await self._unshareable(identity, [change]):
+        if refused := await self._unshareable(request, identity, [change]):
             raise refused[key]
         return await self._written(identity, change)
 
@@ -111,9 +111,9 @@ class EntryRoutes:
         await self._hub.database.run(SQL["gone_beyond"], team, team, MOST_GONE)
         return int(most)
 
-    async def _unshareable(self, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
+    async def _unshareable(self, request: Request, identity: Bearer, changes: list[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared. That somebody tried is worth knowing; what it was is in nobody's log."""
-        refused = await self._hub.unshareable(changes)
+        refused = await self._hub.unshareable(request, changes)
         if refused:
             kinds = sorted({kind for one in refused.values() for kind in one.kinds or (one.kind,)})
             await record(self._hub.database, identity.author, "refused", ", ".join(kinds), self._hub.now)
@@ -131,7 +131,7 @@ class EntryRoutes:
         changes = [change for _, change in judged if isinstance(change, Change)]
         changes.sort(key=lambda change: change.op)  # deletions first: a name that is free then may be taken
         refused = {key: one for key, one in judged if isinstance(one, HubRefusal)}
-        refused |= await self._unshareable(identity, changes)
+        refused |= await self._unshareable(request, identity, changes)
         sealed_ones, author = {one["key"]: one for one in given if "seal" in one}, identity.author
         written: dict[Author, list[Change]] = {author: []}  # by the sender first, with all deletions
         for change in (one for one in changes if one.key not in refused):

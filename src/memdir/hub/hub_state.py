@@ -141,15 +141,18 @@ class Hub:
         return identity
 
     async def _still(self, identity: Bearer, token: str) -> None:
-        """A body may take its time: a token that was revoked meanwhile, or may do less by now, writes nothing."""
+        """A body may take its time, and a look through it: a token that was revoked meanwhile, or may do less by now,
+        writes nothing."""
         if await self.identities.of(token) != identity:
             raise HubRefusal(403, "not-allowed", "what this token may do was changed meanwhile", remedy="Try again")
 
-    async def unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:
+    async def unshareable(self, request: Request, changes: Sequence[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared, by their keys, and why."""
         if sum(change.size for change in changes) <= INLINE_BYTES:
             return self._unshareable(changes)
-        return await asyncio.to_thread(self._unshareable, changes)
+        refused = await asyncio.to_thread(self._unshareable, changes)
+        await request.scope["still"]()
+        return refused
 
     def _unshareable(self, changes: Sequence[Change]) -> dict[str, HubRefusal]:
         found = {}
