@@ -505,6 +505,25 @@ def test_who_loses_a_right_while_a_text_is_looked_through_writes_nothing_with_it
         assert team.keys() == []
 
 
+def test_bodies_that_wait_to_be_looked_through_fill_no_memory(tmp_path: Path) -> None:
+    """Each has come whole, so that it is no longer on its way."""
+    keys = [f"{number}.md" for number in range(4)]
+    with looked_through_slowly(tmp_path, *keys) as (server, look), ThreadPoolExecutor(4) as beside:
+        team = server.team("patient")
+        bob = server.member(team, "bob")
+        asked = []
+        with ExitStack() as looks:
+            for key in keys:
+                change = {"op": "put", "key": key, "ifMatch": None, "content": "long " * 1_000}
+                body = json.dumps({"changes": [change]}).encode().ljust(8 << 20)
+                asked.append(beside.submit(replace(bob).ask, "POST", "batch", body))
+                looks.enter_context(look(key))
+            assert bob.ask("POST", "batch", {"changes": []}).status == 429
+            assert team.ask("POST", "batch", {"changes": []}).status == 400, "and keep nobody else from it"
+        assert [one.result().status for one in asked] == [200] * 4
+        assert bob.ask("POST", "batch", {"changes": []}).status == 400, "what was answered holds nothing"
+
+
 def test_a_client_that_is_slow_is_cut_off(tmp_path: Path) -> None:
     """With bounds of half a second instead of ten and twenty."""
     limits = "import memdir.hub.serve as guard; guard.HEAD_SECONDS = guard.BODY_SECONDS = 0.5"

@@ -9,7 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -68,7 +68,8 @@ class Buckets:
 
 
 class InFlight:
-    """Bytes of bodies that are on their way, by token: who begins many and ends none fills no memory."""
+    """Bytes of bodies that are on their way or not answered yet, by token: who begins many and ends none fills no
+    memory."""
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
@@ -91,18 +92,19 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     told = dict(request.scope["headers"]).get(b"content-length", b"%d" % max_bytes)
     parts, left = list[bytes](), max_bytes
     is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
-    with request.scope["in_flight"](int(told) if is_more else 0):
-        while is_more:
-            message = await request.receive()
-            if message["type"] == "http.disconnect":
-                raise bad_request("the client went away")
-            parts.append(message.get("body", b""))
-            left -= len(parts[-1])
-            if left < 0:
-                break
-            if not message.get("more_body"):
-                await request.scope["still"]()
-                return b"".join(parts)
+    held = request.scope["until_answered"] = ExitStack()
+    held.enter_context(request.scope["in_flight"](int(told) if is_more else 0))
+    while is_more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise bad_request("the client went away")
+        parts.append(message.get("body", b""))
+        left -= len(parts[-1])
+        if left < 0:
+            break
+        if not message.get("more_body"):
+            await request.scope["still"]()
+            return b"".join(parts)
     raise HubRefusal(413, "too-large", f"the body is larger than {max_bytes} bytes")
 
 
