@@ -75,6 +75,23 @@ def test_a_night_leaves_clean_markdown_and_nothing_for_the_next(old: str, new: s
     assert night_after(after)[1] == []
 
 
+def test_lines_of_one_day_are_asked_about_by_what_they_say_and_tell_their_dates_once() -> None:
+    """That they were said on one day makes no two memories one subject."""
+    said = (
+        "[feedback] Never push to main.",
+        "[project] We decided to use PostgreSQL 16 for billing.",
+        "[user] My name is Ann and I am a data scientist.",
+        "[project] The release is on July 5 (2026-07-05).",
+        "[reference] Bugs are tracked in Linear project BILL.",
+    )
+    log = "".join(f"- 12:{minute:02} {line}\n" for minute, line in enumerate(said))
+    plan = plan_night(Night((NightFile("logs/2026/06/2026-06-17.md", log.encode(), NEW),), (), NOW))
+    topics = [Topic(edit.data) for edit in plan.edits if edit.data is not None and edit.key != "MEMORY.md"]
+    assert len(topics) == len(said)
+    assert not plan.asked
+    assert [one.description for one in topics if "July" in one.name] == ["The release is on July 5 (2026-07-05)"]
+
+
 def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None:
     """The title too; nothing is struck out, and what the newer one says stands in front with its day."""
     old = memory("Standup time 09:15", "The standup starts at 09:15", "The standup starts at 09:15 in room Fjord.\n")

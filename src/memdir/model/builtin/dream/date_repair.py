@@ -223,7 +223,9 @@ def resolved(text: str, day: date) -> str | None:
     text = _written_out(text, found, set())
     pieces, done = [], 0
     for span in read_any(text, day):
-        if span.kind == "month day" and "Y" not in span.symbols:
-            pieces.append(f"{text[done : span.end]} ({nearest_year(span.days[0], day)})")
+        told = f" ({nearest_year(span.days[0], day)})"
+        is_open = span.kind == "month day" and "Y" not in span.symbols
+        if is_open and not text.startswith(told, span.end):  # extraction wrote it out already
+            pieces.append(f"{text[done : span.end]}{told}")
             done = span.end
     return "".join([*pieces, text[done:]])

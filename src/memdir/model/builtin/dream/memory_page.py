@@ -18,8 +18,9 @@ from memdir.text.body_text import BodySentence, sentences
 
 _EDGE = " \t\r\n.,;:!?()[]{}<>\"'`´„“”‚‘’«»‹›*~_|…。、，；：！？（）「」『』【】"  # punctuation around a token
 _LAID_OUT = re.compile(r"\t|\r|^[ ]+\S|\S {2,}|^\s*[|>]|```|~~~|^\S*[;|]\S*[;|]\S", re.MULTILINE)
-_PAST = re.compile(r"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$", re.MULTILINE)  # told as past
-_SAID = re.compile(r"[^\r\n]+\r?\n\r?\n" + SAID_ON.format(r"\d{4}-\d{2}-\d{2}"))
+_DAY = SAID_ON.format(r"\d{4}-\d{2}-\d{2}")  # shared by all that a night writes of one day
+_PAST = re.compile(rf"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$|^{_DAY}$", re.MULTILINE)  # told as past
+_SAID = re.compile(rf"[^\r\n]+\r?\n\r?\n{_DAY}")
 
 
 class Page:
@@ -101,7 +102,7 @@ class Page:
 
 
 def _without_past(text: str) -> str:
-    return _PAST.sub(" ", text) if "~~" in text or "Before" in text else text
+    return _PAST.sub(" ", text) if any(sign in text for sign in ("~~", "Before", SAID_ON[:5])) else text
 
 
 def is_topic(key: str) -> bool:
