@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 IN_COLOUR = sys.stdout.isatty() or "FORCE_COLOR" in os.environ
+# Variables that lead to a person's own memories, agents and repositories: the walk keeps to its folder.
+OF_THEIRS = ("MEMDIR_", "CLAUDE", "CODEX_", "GEMINI_", "GIT_", "OPENCODE", "QWEN_", "XDG_")
 
 
 class Walk:
@@ -18,21 +20,21 @@ class Walk:
 
     def __init__(self, place: Path) -> None:
         self.project = place / "shop"
+        # The walk is the same for everyone and costs nothing: no provider is asked, whatever keys there are.
+        kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        self._environment = {
+            **{name: value for name, value in kept.items() if not name.startswith(OF_THEIRS)},
+            "HOME": str(place),
+            "MEMDIR_HOME": str(place / "home"),
+            "FORCE_COLOR": "1" if IN_COLOUR else "",
+            "COLUMNS": "110",
+        }
         (self.project / "src").mkdir(parents=True)
         (self.project / "src/legacy_import.py").write_text("# the importer of old\n", encoding="utf-8")
         self.git("init", "--quiet")
         self.git("add", ".")
         self.git("commit", "--quiet", "--message=First")
-        program = str(Path(sys.executable).with_name("memdir"))
-        self._program = program
-        # The walk is the same for everyone and costs nothing: no provider is asked, whatever keys there are.
-        keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-        self._environment = {
-            **keyless,
-            "MEMDIR_HOME": str(place / "home"),
-            "FORCE_COLOR": "1" if IN_COLOUR else "",
-            "COLUMNS": "110",
-        }
+        self._program = str(Path(sys.executable).with_name("memdir"))
 
     def say(self, text: str) -> None:
         print(f"\n\x1b[1;35m# {text}\x1b[0m" if IN_COLOUR else f"\n# {text}")
@@ -55,7 +57,7 @@ class Walk:
 
     def git(self, *words: str) -> None:
         identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.invalid")
-        subprocess.run(["git", *identity, *words], cwd=self.project, check=True)
+        subprocess.run(["git", *identity, *words], cwd=self.project, env=self._environment, check=True)
 
     def offer_chat(self) -> None:
         """In a terminal: talk with what was just seen."""

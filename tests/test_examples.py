@@ -50,11 +50,18 @@ def run(*arguments: str, environment: Mapping[str, str] | None = None, typed: st
 
 
 @pytest.fixture(scope="module")
-def coloured_walk() -> str:
-    """What `make try` prints where a key is set: no provider is asked all the same."""
+def coloured_walk(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `make try` prints for a person who has a key, memories and an attached agent: none of it is touched."""
+    own = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("ANTHROPIC_API_KEY", KEY)
-        return walked()
+        for name, value in {"ANTHROPIC_API_KEY": KEY, "MEMDIR_DIRECTORY": str(own / "memories")}.items():
+            patched.setenv(name, value)
+        patched.setenv("HOME", str(own))
+        run("-m", "memdir.cli.entry", "attach", "claude", "--yes")
+        before = sorted(own.rglob("*"))
+        told = walked()
+    assert sorted(own.rglob("*")) == before
+    return told
 
 
 @pytest.fixture(scope="module")
