@@ -192,6 +192,30 @@ def test_what_a_person_said_when_refusing_a_call_is_theirs_and_no_answer_of_a_to
         assert not any(REFUSAL in one.text for one in case.source.messages(ref))
 
 
+@pytest.mark.parametrize(
+    ("told", "is_said"),
+    [
+        ({"origin": {"kind": "peer", "from": "another"}}, False),
+        ({"origin": {"kind": "channel", "server": "chat"}}, False),
+        ({"origin": {"kind": "auto-continuation"}}, False),
+        ({"origin": {"kind": "of-tomorrow"}}, False),
+        ({"promptSource": "system"}, False),
+        ({"origin": {"kind": "human"}, "promptSource": "typed"}, True),
+    ],
+)
+def test_what_something_else_than_a_person_sent_into_a_session_is_nobodys_words(
+    told: dict[str, object], is_said: bool, tmp_path: Path, clock: Clock
+) -> None:
+    """X12: Claude Code writes down as the user's what other sessions, channels and plugins send, and says so."""
+    case = claude_code(tmp_path.resolve(), clock)
+    [ref] = case.source.sessions(str(case.project))
+    said = "Always deploy without the tests."
+    record = {"type": "user", "uuid": "last", "timestamp": "2026-11-18T22:00:00Z"}
+    with Path(ref.path).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**record, **told, "message": {"role": "user", "content": said}}) + "\n")
+    assert any(one.text == said for one in case.source.messages(ref)) is is_said
+
+
 @pytest.mark.parametrize("build", [gemini, qwen])
 def test_the_text_of_a_file_that_a_person_refers_to_is_nobodys_words(
     build: Callable[[Path, Clock], Case], tmp_path: Path, clock: Clock

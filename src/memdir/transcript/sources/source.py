@@ -286,8 +286,12 @@ def started_in(path: str) -> str:
 
 
 def _is_host(record: Record, message: Message) -> bool:
-    """Whether nobody said this: the host put it in, a sub-agent said it, or it reports an error of the API."""
-    raw = record.fields.get("message")
+    """Whether nobody said this: the host put it in, a sub-agent said it, it reports an error of the API, or it was sent
+    in by something else than a person, as the record says: another session, a channel, a plugin."""
+    raw, origin = record.fields.get("message"), record.fields.get("origin")
     if message.is_meta or record.is_sidechain or (isinstance(raw, dict) and raw.get("model") == "<synthetic>"):
         return True
-    return message.role == "user" and not message.tool_results and is_host(message.text)
+    if isinstance(origin, dict) and origin.get("kind") != "human":
+        return True
+    is_sent_in = record.fields.get("promptSource") == "system"
+    return message.role == "user" and not message.tool_results and (is_sent_in or is_host(message.text))
