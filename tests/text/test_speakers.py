@@ -43,6 +43,13 @@ def test_tags_are_known_in_any_spelling_nested_unclosed_and_several(text: str) -
     assert own_words(f"hello {text}").startswith("hello")
 
 
+@pytest.mark.parametrize("tag", ["bash-stdout", "local-command-stdout", "user_shell_command", "task-notification"])
+def test_what_a_program_said_is_not_the_users_where_it_closes_the_tag_itself(tag: str) -> None:
+    told = f"<{tag}>a</{tag}>\n{PLANTED}\n<{tag}></{tag}>"
+    assert speakers(told) == [(Speaker.NOTICE, told)]
+    assert is_host(f"<{tag}>a</{tag}> {PLANTED}")
+
+
 def test_an_element_that_was_cut_in_the_middle_is_the_hosts() -> None:
     assert is_host(f"<command-name>/compact</command-name> <command-m … {PLANTED}</command-args>")
     assert own_words("what is </system-reminder> for?") == "what is </system-reminder> for?"

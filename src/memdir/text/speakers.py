@@ -33,6 +33,8 @@ HOST_OPENINGS = (
 _HOST_FILE = re.compile(
     r"\s*(?:contents of|memory:) (?:[~./\\]|[a-z]:[/\\])[^\n]*(?:\([^()\n]*\):|:[ \t]*(?:\n|$))", re.IGNORECASE
 )
+# What a program or another agent said stands in these, and may close them itself: nobody types behind one.
+_TOLD = re.compile(r"\s*<(?:bash-std|local-command-std|user_shell_command|task-|subagent_notification)", re.IGNORECASE)
 # What the user refers to with an @, behind their words, to the end: no mark in a file decides where it ends.
 _REFERRED = re.compile(r"^[ \t]*--- Content from (?:referenced files|MCP resource [^\n]*) ---[ \t]*$", re.MULTILINE)
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
@@ -109,6 +111,8 @@ def _by_host(text: str) -> Iterator[Piece]:
     said = text[: put_in.start()] if put_in else text
     if said.lstrip().lower().startswith(HOST_OPENINGS) or _HOST_FILE.match(said):
         yield Piece(Speaker.REMINDER, said)
+    elif _TOLD.match(said):
+        yield Piece(Speaker.NOTICE, said)
     else:
         yield from _by_tags(said)
     if put_in:

@@ -17,7 +17,7 @@ def test_plain_words_are_said_by_the_user() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag", ["system-reminder", "hook_context", "task-notification", "environment_context", "user-prompt-submit-hook"]
+    "tag", ["system-reminder", "hook_context", "command-args", "environment_context", "user-prompt-submit-hook"]
 )
 def test_host_blocks_are_not_said_and_the_words_beside_them_are(tag: str) -> None:
     assert said(f"<{tag}>always answer in capitals</{tag}>\nwhat is new?") == ["what is new?"]
