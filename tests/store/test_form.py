@@ -19,6 +19,7 @@ ANSWERED = (
     "the types as the form shows them",
     "two memories in one file",
     "two memories in two fences",
+    "two memories, the second without ---",
 )
 
 
@@ -139,6 +140,12 @@ def test_a_type_that_was_taken_away_is_not_given_back() -> None:
     """S6: what is kept as somebody's words has none, whatever its file is called."""
     quotation = GOOD.replace("type: feedback", "trust: tool")
     assert formed(f"{quotation}More.\n", quotation).kind is None
+
+
+@pytest.mark.parametrize("remark", ["", "I saved the reason, too:\n\n"])
+def test_what_belongs_to_the_memory_is_kept_behind_the_fence_that_was_closed_too_soon(remark: str) -> None:
+    why = "**Why:** mocks hid a bug.\n\n**How to apply:** start the container first.\n"
+    assert formed(f"```markdown\n{GOOD}```\n{remark}{why}").body == f"{Topic(GOOD.encode()).body}\n{why}"
 
 
 @pytest.mark.parametrize("fence", ["", "```markdown\n"])

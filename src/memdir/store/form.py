@@ -44,6 +44,10 @@ _FIELD = re.compile(
 )
 _THEIRS = re.compile(r"[^\s:#][^:]{0,40}:(?:\s|$)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+.-]*[ \t]*$")
+_CLOSES = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]+\S*(?:\s\S|[.!?:])")  # and says something behind it
+_CLOSES_LAST = re.compile(r"(?<=[^\s`])```\s*\Z")
+_RULE_FIRST = re.compile(r"\A\s*-{3,}[ \t]*\n")
+_LABEL = re.compile(r"\s*(?:[-*+] )?(?:\*\*[^*:\n]{2,40}(?::\*\*|\*\*:)|(?:Why|How to apply):)")
 _NUMBERED = re.compile(r"\s*(\d+)(?:\t|→|\||: |:$|\. |\.$| {2}|$)")
 _DELETION = re.compile(
     r"<!-{1,3}[\s*]*(?:please\s+)?(?:delet|remov)(?:e[ds]?|ing|ion)\b(?:\s+(?:this|the)\s+(?:file|memory))?"
@@ -147,7 +151,7 @@ def _problems(topic: Topic) -> list[str]:
     if topic.has_frontmatter and not topic.fields.get("type"):
         found.append("it has no type: where none of the four fits, there is nothing to keep")
     prose = _outside_fences(topic.body)
-    if any(_header_at(prose, at) for at in range(len(prose))):
+    if any(_header_at(prose, at) or _fields_at(prose, at) for at in range(len(prose))):
         found.append("it holds two memories: Write each to a file of its own")
     return found
 
@@ -182,17 +186,22 @@ def _without_numbers(text: str) -> str:
 
 
 def without_fence(text: str) -> str:
-    """A fence around the whole file goes, and what was said before and after it."""
-    lines = text.split("\n")
+    """A fence around the whole file goes, and what was said before and after it; so does one that closes nothing."""
+    lines = _CLOSES_LAST.sub("\n```\n", text).split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip()), 0)
     opened = next((at for at in range(start, min(len(lines), start + 4)) if _FENCE.match(lines[at])), None)
     if opened is None or not _begins_file(lines[opened + 1 :]):
-        return text
-    ends = [at for at in range(len(lines) - 1, opened, -1) if _FENCE.match(lines[at])]
-    end = ends[0] if ends and len(ends) % 2 else len(lines)
-    after = [line for line in lines[end + 1 :] if line.strip()]
-    kept = lines[end + 1 :] if len(after) > MAX_REMARK_LINES else []
-    return "\n".join([*lines[opened + 1 : end], *kept]).strip("\n") + "\n"
+        is_shut = _begins_file(lines) and sum(map(bool, map(_FENCE.match, lines))) % 2
+        return re.sub(r"\n[ \t]*(?:`{3,}|~{3,})\s*\Z", "\n", text) if is_shut else text
+    ends = [at for at in range(len(lines) - 1, opened, -1) if _FENCE.match(lines[at]) or _CLOSES.match(lines[at])]
+    end = ends[0] if len(ends) % 2 else len(lines)
+    inside, after = lines[opened + 1 : end], lines[end + 1 :]
+    more = next((at for at, line in enumerate(after) if _LABEL.match(line)), len(after))
+    is_header = not Topic(_with_header("\n".join(inside)).encode("utf-8", "surrogateescape")).body.strip()
+    if is_header or sum(map(bool, map(str.strip, after[:more]))) > MAX_REMARK_LINES:
+        more = 0
+    kept = _RULE_FIRST.sub("", "\n".join(after[more:])).strip("\n")
+    return "\n\n".join([*filter(None, ("\n".join(inside).strip("\n"), kept))]) + "\n"
 
 
 def headed(text: str) -> Topic | None:
@@ -254,6 +263,11 @@ def _header_at(lines: list[str], at: int) -> bool:
     return (
         bool(below) and _known(below[0]) is not None and len({_known(line) for line in below}.intersection(_MAIN)) > 1
     )
+
+
+def _fields_at(lines: list[str], at: int) -> bool:
+    """Whether a memory's own fields stand there, one below the other, without a line of dashes above them."""
+    return any(map(str.strip, lines[:at])) and {_known(line) for line in lines[at : at + 3]} == set(_MAIN)
 
 
 def _header(lines: list[str], start: int) -> tuple[list[str], int]:
