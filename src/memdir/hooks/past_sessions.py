@@ -19,13 +19,10 @@ from memdir.hooks.hook import HOSTS
 from memdir.hooks.work_queue import WorkQueue
 from memdir.hooks.worker import host_program
 from memdir.layout import Layout
-from memdir.memdir import MemDir, open_memory
+from memdir.memdir import MODEL_CALLS, MemDir, open_memory
 from memdir.model.choose import model_name
 from memdir.process import detach
 from memdir.settings import provider_of
-from memdir.store.history import Origin
-from memdir.store.memories import add_memory
-from memdir.store.topic import guess_type
 from memdir.text.words import counted
 from memdir.transcript.attended import BEFORE_SECONDS, IN_THE_PAST, Attended
 from memdir.transcript.message import said_at
@@ -99,10 +96,10 @@ class PastSessions:
             queue.add(ref.id)
         if self.refs:
             detach("hook", "--work", memory.layout.work_tree)
-        agents_own = Origin("attach", trust="assistant")
+        ours = open_memory(memory.layout.work_tree, environment=memory.places.environment, source=MODEL_CALLS)
         for scope, note in self.notes:
             try:
-                add_memory(memory.stores.to_write(scope), note, kind=guess_type(note), origin=agents_own)
+                ours.add(note, scope=scope)
             except MemdirError:  # a secret, or nothing that can be kept: it stays where it is
                 continue
         if self.notes:
