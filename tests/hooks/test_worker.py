@@ -200,6 +200,32 @@ def test_what_was_said_before_memdir_came_is_learned_once_where_the_user_wants_i
     assert [one["event"] for one in events(layout)[before:]].count("memory.extract") == 1, "all else was learned"
 
 
+@pytest.mark.parametrize("way", ["variable", "setting", "not-here"])
+@pytest.mark.parametrize("agent", ["claude", pytest.param("opencode", marks=pytest.mark.slow)], indirect=True)
+def test_nothing_that_was_said_while_memory_was_off_is_learned_from_a_past_session(
+    agent: Agent, layout: Layout, memdir: Callable[..., Ran], way: str
+) -> None:
+    """S5: of a session that began meanwhile, and of what was said in one before memory was switched off."""
+    memdir("attach", agent.host, "--yes")
+    for session, earlier in (("0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a02", ""), (agent.session, OTHER)):
+        agent.session = session
+        if earlier:
+            agent.say(earlier, "I will use PostgreSQL.", at=time.time() - 86400)
+        switch(agent, layout, way, is_on=False)
+        agent.start()
+        agent.prompt(UNHEARD)
+        agent.say(UNHEARD, "I will use Kafka.")
+        agent.stop()
+        switch(agent, layout, way, is_on=True)
+    seen_by_its_client(agent)
+    assert "1 past session of" in memdir("attach", "--past").err
+    wait_for(lambda: "PostgreSQL" in said_in(layout))
+    turn(agent, layout, RULE, at=time.time() + 1)
+    work(agent)
+    assert "mock" in said_in(layout) and "Kafka" not in said_in(layout)
+    assert "nothing that is not known yet" in memdir("attach", "--past").err
+
+
 @pytest.mark.parametrize("agent", ["claude", "opencode"], indirect=True)
 def test_a_worker_that_is_killed_while_it_learns_what_was_said_before_loses_nothing_and_learns_nothing_twice(
     agent: Agent, layout: Layout, memories: Memories

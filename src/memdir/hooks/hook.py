@@ -181,11 +181,14 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
     call.folder = next(filter(os.path.isdir, told), call.folder)
     memory = open_memory(call.folder, environment=environment, source="hook")
     is_on = memory.settings.enabled
-    if call.is_ours and os.path.exists(memory.layout.attended(call.session)):  # anybody's tool has a guard
-        from memdir.transcript.attended import note_switch
+    if call.is_ours:  # anybody's tool has a guard
+        layout, session = memory.layout, call.session
+        noted = [layout.attended(session), layout.switched(session) if is_on else layout.home]
+        if any(map(os.path.exists, noted)):  # who learns from the past, too, has to know what was said while it was off
+            from memdir.transcript.attended import note_switch
 
-        is_heard = is_on and environment.has_person(call.host)
-        note_switch(memory.layout, call.session, is_on=is_heard, is_prompt=call.is_said)
+            is_heard = is_on and environment.has_person(call.host)
+            note_switch(layout, session, is_on=is_heard, is_prompt=call.is_said)
     return memory, rendered(call, _STEPS[call.event](memory, call)) if is_on else ""
 
 

@@ -108,15 +108,20 @@ class PastSessions:
 
 
 def _left(ref: SessionRef, source: TranscriptSource, layout: Layout) -> SessionRef | None:
-    """A session with the size of what memdir has not attended to of it; None where that is nothing, or on its way."""
+    """A session with the size of what memdir has not attended to of it, and what was not said while memory was off;
+    None where that is nothing, or on its way."""
     if not os.path.exists(layout.attended(ref.id)):
-        return ref
-    attended = Attended.at(layout.attended(ref.id))
-    if attended is None or os.path.exists(layout.earlier(ref.id)):
-        return None
-    end = attended.begun + BEFORE_SECONDS
-    said = takewhile(lambda one: (said_at(one) or 0.0) <= end, source.messages(ref))
-    tokens = sum(map(estimate_message, attended.before(layout, said)))
+        if not os.path.exists(layout.switched(ref.id)):
+            return ref
+        all_of_it = Attended(ref.id, "", "", "", begun=IN_THE_PAST).heard(layout, source.messages(ref))
+        left = [one for one in all_of_it if not one.is_off]
+    else:
+        attended = Attended.at(layout.attended(ref.id))
+        if attended is None or os.path.exists(layout.earlier(ref.id)):
+            return None
+        end = attended.begun + BEFORE_SECONDS
+        left = attended.before(layout, takewhile(lambda one: (said_at(one) or 0.0) <= end, source.messages(ref)))
+    tokens = sum(map(estimate_message, left))
     return replace(ref, size=tokens * BYTES_A_TOKEN) if tokens else None
 
 

@@ -80,8 +80,8 @@ class Attended:
 
 
 def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -> None:
-    """Note that memory is on, or off, from this event of an attended session on, where it was not so before. Its own
-    file, and appended to: the worker may write the other one just now."""
+    """Note that memory is on, or off, from this event of a session on, where it was not so before. Its own file, and
+    appended to: the worker may write the other one just now, and one may be attended to later."""
     path = layout.switched(session)
     if is_on and not os.path.exists(path):
         return
@@ -95,14 +95,15 @@ def note_switch(layout: Layout, session: str, *, is_on: bool, is_prompt: bool) -
 
 def note_unheard(layout: Layout, session: str, environment: Environment, host: str, begun: float) -> None:
     """Note what is not heard of a session that is first seen: all that another agent says to it; where it is seen at
-    its end, what was said before the settings last changed, for memory may have been off."""
+    its end, what was said before memory or the settings last changed, for it may have been off."""
     from memdir.disk.append import append_bytes
     from memdir.settings import settings_files
 
     files = filter(os.path.exists, settings_files(environment, layout).values())
+    times = [*map(os.path.getmtime, files), *(moment for moment, *_ in _switches(layout, session))]
     if not environment.has_person(host):
         append_bytes(layout.switched(session), b"off 0 -\n")
-    elif not begun and (changed := max(map(os.path.getmtime, files), default=0.0)):
+    elif not begun and (changed := max(times, default=0.0)):
         append_bytes(layout.switched(session), f"off 0 -\non {changed:.3f} -\n".encode())
 
 
