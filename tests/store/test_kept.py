@@ -348,6 +348,20 @@ def test_name_description_and_heading_follow_the_value() -> None:
     assert result.followed == ("description", "name")
 
 
+@pytest.mark.parametrize("before", ["", "\n\n**Before:** Indentation in this project is with tabs"])
+@pytest.mark.parametrize(("name", "follows"), [("Use tabs", True), ("Indentation", False)])
+def test_a_name_that_tells_what_the_news_denies_follows(name: str, follows: bool, before: str) -> None:
+    """Also where the draft itself puts the old under Before; a name that says what it is about stays."""
+    news = "No tabs any more, four spaces for indentation."
+    result = kept(memory("Indentation in this project is with tabs.", name=name), memory(f"{news}{before}", name=name))
+    assert result.topic.name == ("No tabs any more, four spaces for indentation" if follows else name)
+
+
+def test_a_name_stays_where_the_memory_denied_all_along() -> None:
+    old, new = "Never mock the database in tests.", "Never mock the database in integration tests, unit tests may."
+    assert kept(memory(old, name="Database mocks"), memory(new, name="Database mocks")).topic.name == "Database mocks"
+
+
 def test_a_description_that_the_model_chose_itself_stays() -> None:
     result = kept(
         memory("Deploys on Monday.", description="Monday"), memory("Deploys on Friday.", description="the day")

@@ -21,7 +21,7 @@ from memdir.text.body_text import clauses, headings, lines_of_code, sentences
 from memdir.text.date_words import words_by_meaning
 from memdir.text.language import anywhere, meanings_in, tongue_of
 from memdir.text.naming import describe_rule, title, with_capital
-from memdir.text.nearness import Sentence, are_of_two, parts_of, statements_in
+from memdir.text.nearness import Sentence, are_of_two, denied_in, parts_of, statements_in
 from memdir.text.sentences import facts_in, is_weekday
 from memdir.text.stems import terms_in
 from memdir.text.words import split_words
@@ -177,7 +177,7 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     if old and new and old[0] in lost and fates[old[0]][0] == "kept" and _is_case(new[0], old[0]):
         after, fates[old[0]] = _led_by(old[0], before, after, new[0].start), ("gone", None)
     topic = after.with_body(_put_back(after.body, old, fates)) if lines else after
-    return _following(before, topic, [(unit, *fates[unit]) for unit in lost], news, tuple(lines))
+    return _following(before, topic, [(unit, *fates[unit]) for unit in (*lost, *outdated)], news, tuple(lines))
 
 
 def _led_by(rule: _Unit, before: Topic, after: Topic, at: int) -> Topic:
@@ -595,7 +595,9 @@ def _following(
 ) -> Update:
     """Name, description and heading that still tell what was replaced are made again from what replaced it."""
     replaced = [(unit, other) for unit, fate, other in lost if fate != "kept" and other]
-    current = terms_in("\n".join(unit.text for unit in _units(topic.body) if unit.label != "before"))
+    living = [unit.text for unit in _units(topic.body) if unit.label != "before"]
+    denied = denied_in(living) - denied_in(unit.text for unit in _units(before.body))  # "no tabs any more"
+    current = terms_in("\n".join(living)) - denied
     cut = {unit.beside for unit, *_ in lost}
     followed = []
     for field in ("description", "name"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
 from itertools import chain, combinations, pairwise, repeat
@@ -17,7 +17,7 @@ from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
 from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, names_in, tongue_of
 from memdir.text.sentences import facts_in, is_weekday, without_known
-from memdir.text.stems import STOP_WORDS, stem, terms
+from memdir.text.stems import STOP_WORDS, stem, terms, terms_in
 from memdir.text.words import is_unspaced, split_words
 
 MAX_KNOWN = 1_000  # characters of a sentence that is kept: a few hundred pasted pages would hold gigabytes
@@ -137,6 +137,17 @@ def is_opposite(one: str, other: str, tongue: str = UNKNOWN, *, is_counted: bool
     ]
     most = max(shared for shared, _ in pairs)
     return not any(is_same for shared, is_same in pairs if shared == most)
+
+
+def denied_in(texts: Iterable[str]) -> frozenset[str]:
+    """The words of some sentences that stand there only to be denied: "no tabs any more, four spaces"."""
+    said = {False: frozenset[str](), True: frozenset[str]()}
+    for text in texts:
+        tongue = tongue_of(text)
+        denies = anywhere("negated", None if tongue == UNKNOWN else tongue)
+        for part in _clauses(text, denies):
+            said[bool(denies.search(part))] |= terms_in(part)
+    return said[True] - said[False]
 
 
 def is_turned(one: str, other: str, values: frozenset[str]) -> bool:
