@@ -407,14 +407,15 @@ def test_a_rule_that_was_said_twice_is_proposed_and_never_set(memdir: Memdir, pr
         "I told you before: never push with --force!",
     )
 
-    async def say(number: int, text: str) -> None:
+    async def say(number: int, *texts: str) -> None:
         memory = open_memory(project)
         session = memory.session(f"s{number}", form="anthropic")
         reply = {"role": "assistant", "content": [{"type": "text", "text": "Sorry, understood."}]}
-        session.turn_ended({"messages": [{"role": "user", "content": text}]}, reply)
+        *messages, _ = [one for text in texts for one in ({"role": "user", "content": text}, reply)]
+        session.turn_ended({"messages": messages}, reply)
         await memory.close()
 
-    asyncio.run(say(0, said[0]))
+    asyncio.run(say(0, said[0], said[0]))  # sent again, after it was broken off, say: nothing was broken
     assert json.loads(memdir("guard", "list", "--json").out)["proposed"] == []
     asyncio.run(say(1, said[1]))
     listed = json.loads(memdir("guard", "list", "--json").out)

@@ -295,14 +295,15 @@ class Evidence:
         return bool(theirs) and any(theirs & sentence.terms for *_, sentence in self._foreign)
 
     def messages_of(self, claims: Iterable[str], *, is_translated: bool) -> tuple[str, ...]:
-        """The messages of the user and the assistant that say what is claimed."""
+        """The messages of the user and the assistant that say what is claimed; of those of one that say it in the very
+        same words the last: a prompt that was sent again tells nothing more."""
         asked = [Sentence(claim) for claim in claims]
         said = {
             other: max((one.nearness(other, is_translated=is_translated) for one in asked), default=0.0)
             for other in {other for _, other in self._trusted}
         }
-        near = [(said[other], piece.message_id) for piece, other in self._trusted]
-        best = max((score for score, _ in near), default=0.0)
+        last = {(piece.speaker, other.text): (said[other], piece.message_id) for piece, other in self._trusted}
+        near, best = last.values(), max((score for score, _ in last.values()), default=0.0)
         return tuple(dict.fromkeys(message for score, message in near if score >= SAID and score >= best / 2))
 
     def said_of(self, claims: Iterable[str], *, is_translated: bool) -> list[str]:
