@@ -121,6 +121,13 @@ def test_what_is_denied_within_a_limit_is_denied_altogether_and_told(project: Pa
     assert one.remarks == ("denied altogether: Bash(git push:*)",)
 
 
+def test_what_means_nothing_here_is_told(project: Path) -> None:
+    """A word for `tools` that is mistyped would be all tools, and nobody would see it."""
+    define(project / ".claude/agents", "name: reviewer\ntool: Read\npermissionMode: plan\nColor: red\nTools:\n  - Grep")
+    one = only(project)
+    assert (one.tools, one.remarks) == (("Grep",), ("means nothing here: tool, permissionMode",))
+
+
 def test_the_person_s_own_is_never_replaced_and_it_is_told(project: Path, tmp_path: Path) -> None:
     """S2: also where the project's has another spelling, or a name that makes the same folder."""
     define(tmp_path / "user-home/.claude/agents", "name: re-viewer\ntools: Read", body="Mine.")

@@ -46,6 +46,7 @@ _TOOL = re.compile(r"[^\s,(\[\]\"']+(?:\([^)]*\))?")  # `Bash(git diff:*)` is on
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _OTHER_NAMES = {"multiedit": "Edit", "ls": "Glob", "task": "Agent"}
 NO_MEMORY = "there is no memory"  # of the name that the head says
+_KEYS = ("name", "description", "tools", "disallowedtools", "model", "memory", "color")  # of a head; the last is a look
 _SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
 _ALIASES = ("inherit", "sonnet", "opus", "haiku", "")  # Claude Code's words for no model of our own
 
@@ -199,14 +200,16 @@ def read_definition(path: str, data: bytes, *, whose: Whose, kind: Kind) -> Agen
     if block is None:
         return "it has no head between two lines of ---"
     head = data[block.start : block.end]
-    fields = {name.lower(): value for name, value in read_fields(head, newline_of(data)).items()}
+    said = read_fields(head, newline_of(data))
+    fields = {name.lower(): value for name, value in said.items()}
     name = fields.get("name", "").strip() or os.path.basename(path).removesuffix(".md")
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         return f"{one_line(name)[:MAX_NAME]!r} is no name: letters (a-z), digits and . _ - : (at most {MAX_NAME})"
     prompt = printable(data[block.body_start :].decode("utf-8", "replace")).strip()
     if not prompt:
         return "it says nothing below its head"
-    remarks: list[str] = []
+    strange = ", ".join(key for key in said if key.lower() not in _KEYS)  # or `tool:` would be all tools, unseen
+    remarks = [f"means nothing here: {one_line(strange)[:200]}"] if strange else []
     lists = _lists(head.decode("utf-8", "replace"), fields)
     tools = _tools(lists["tools"], remarks) if "tools" in lists else None
     denied = lists.get("disallowedtools", ())  # within a limit that we do not know: altogether
