@@ -149,6 +149,14 @@ def test_without_learning_nothing_is_saved(memdir: Memdir) -> None:
     assert len(json.loads(memdir("list", "--scope", "all", "--json").out)["memories"]) == 1
 
 
+def test_what_was_only_taken_back_is_told_as_deleted_and_not_as_saved(memdir: Memdir) -> None:
+    """X9."""
+    memdir("remember", "We deploy on Tuesdays")
+    ran = memdir("chat", "-p", "Forget the rule that we deploy on Tuesdays.")
+    assert ran.err == "memdir: Memory deleted: project_we_deploy_on_tuesdays.md\n"
+    assert memdir("log").out.splitlines()[1] == "  forget project_we_deploy_on_tuesdays.md"
+
+
 @pytest.mark.parametrize(
     ("name", "before", "settings"),
     [

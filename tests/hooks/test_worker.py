@@ -1022,6 +1022,26 @@ def test_what_is_told_as_saved_stands_and_is_what_the_command_takes_back(
     assert told(agent) == ""
 
 
+@pytest.mark.parametrize("has_history", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_what_was_only_taken_back_is_told_as_deleted_with_the_command_that_brings_it_back(
+    agent: Agent, layout: Layout, memories: Memories, memdir: Callable[..., Ran], has_history: bool
+) -> None:
+    """X9."""
+    memdir("remember", "We deploy on Tuesdays")
+    [name] = memories()
+    if not has_history:
+        shutil.rmtree(layout.user_memory.history, ignore_errors=True)
+        shutil.rmtree(Place(layout.default_memory).history)
+        agent.environment["PATH"] = str(Path(agent.command).parent)  # without git
+    turn(agent, layout, "Forget the rule that we deploy on Tuesdays.")
+    work(agent)
+    assert not memories()
+    assert told(agent) == f"Memory deleted: {name}" + " (`memdir undo`)" * has_history and told(agent) == ""
+    if has_history:
+        memdir("undo")
+        assert memories() == [name]
+
+
 def test_what_a_worker_saved_that_was_killed_before_it_noted_it_is_told_once(
     agent: Agent, layout: Layout, memories: Memories
 ) -> None:

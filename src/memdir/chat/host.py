@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from memdir.agent import (
     Abort,
@@ -134,7 +134,7 @@ class ChatHost:
     def _open(self, session_id: str) -> None:
         session = self.memory.session(
             session_id,
-            on_saved=lambda files: self._emit("saved", files=list(files)),
+            on_saved=self._saved,
             on_updated=lambda update: self._emit("updated", file=update.path, diff=update.diff),
             on_dreamt=self.dreamt,
             is_learning=self.options.is_learning,
@@ -475,8 +475,23 @@ class ChatHost:
         files, reason = dict.fromkeys(draft.key for draft in written), getattr(outcome, "reason", "")
         self._emit("dreamt", files=list(files), questions=len(questions), reason=reason)
 
+    def _saved(self, files: Sequence[str]) -> None:
+        """Tell what was learned, apart from it what is gone: the person took it back."""
+        there = set[str]()
+        for scope in ("project", "user", "team"):
+            with suppress(MemdirError):  # the team's, where there is none
+                there |= {header.key for header in self.memory.list(scope=scope)}
+        gone = [file for file in files if file not in there]
+        self._emit("saved", files=[file for file in files if file in there], deleted=gone)
+
     def _emit(self, name: EventName, **fields: object) -> None:
         tell(self._listen, ChatEvent(name, fields))
+
+
+def saved_and_deleted(fields: Mapping[str, Any], names: Callable[[Sequence[str]], str]) -> str:
+    """What was learned behind the conversation, in a line."""
+    told = (("saved", fields["files"]), ("deleted", fields["deleted"]))
+    return "Memory " + ", ".join(f"{what}: {names(files)}" for what, files in told if files)
 
 
 def new_session_id(now: float) -> str:

@@ -18,6 +18,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from memdir.chat.host import saved_and_deleted
 from memdir.transcript import one_line, printable
 
 MAX_LINE = 200  # characters of one tool's line
@@ -134,7 +135,7 @@ class Screen:
         if name == "recalled":
             self.notice(f"recalled {_names(fields['files'])}  (F3 shows)")
         elif name == "saved":
-            self.notice(f"Memory saved: {_names(fields['files'])}  (F4 diff · F5 undo)", style="green")
+            self.notice(f"{saved_and_deleted(fields, _names)}  (F4 diff · F5 undo)", style="green")
         elif name == "updated":
             self.notice(f"Doc updated: {_names([fields['file']])}  (F4 diff · F5 undo)", style="green")
         elif name == "dreamt":

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from memdir.chat.command import session_of
-from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd
+from memdir.chat.host import ChatEvent, ChatHost, HostOptions, TurnEnd, saved_and_deleted
 from memdir.chat.slash import told_in_script
 from memdir.errors import UsageError
 from memdir.transcript import printable
@@ -72,8 +72,8 @@ class _Words:
             print(f"memdir: {printable(str(event.fields['content']))}", file=sys.stderr)
         elif event.name == "notice":
             print(f"memdir: {printable(str(event.fields['text']))}", file=sys.stderr)
-        elif event.name == "saved" and isinstance(files := event.fields["files"], list):
-            self.saved += f"memdir: Memory saved: {printable(', '.join(files))}\n"
+        elif event.name == "saved":
+            self.saved += f"memdir: {printable(saved_and_deleted(event.fields, ', '.join))}\n"
 
 
 def _tell_json(event: ChatEvent) -> None:

@@ -114,10 +114,13 @@ class WorkQueue:
                 docs = {path: change for kind, change, path in noted if kind == _DOC}
                 undo = {path: f"memdir undo {one} --scope docs" if one else "" for path, one in docs.items()}
                 files = list(dict.fromkeys(file for kind, _, file in noted if kind != _DOC))
-                saved = [("", files)] if files else []  # without a history nothing can be taken back
+                here = [file for file in files if any(os.path.exists(os.path.join(one.root, file)) for one in stores)]
+                found = {"": ("", (here, [file for file in files if file not in here]))}  # nothing can be taken back
                 if any(store.history.is_readable for store in stores):
-                    saved = [(how, files) for how, files in new.values() if files]
-                yield {"Memory saved": saved, "Doc updated": [(how, [path]) for path, how in undo.items()]}
+                    found = new
+                saved, gone = ([(how, files[of]) for how, files in found.values() if files[of]] for of in (0, 1))
+                docs_told = [(how, [path]) for path, how in undo.items()]
+                yield {"Memory saved": saved, "Memory deleted": gone, "Doc updated": docs_told}
                 write_bytes_atomic(self._known, " ".join([*known, *new][-MAX_KNOWN:]).encode())
                 if since := (read_if_plain(self._saved, MAX_TOLD_BYTES) or b"")[len(data) :]:
                     write_bytes_atomic(self._saved, since)
@@ -144,9 +147,9 @@ class WorkQueue:
         return sorted(name for name in files if is_session_id(name.partition("~")[0]))
 
 
-def _saved_in(store: MemoryStore, marks: dict[str, str]) -> Iterator[tuple[str, str, list[str]]]:
+def _saved_in(store: MemoryStore, marks: dict[str, str]) -> Iterator[tuple[str, str, tuple[list[str], list[str]]]]:
     """The changes of a store that were learned from these sessions since they were taken up and that stand: the id of
-    each, the command that takes it back, and the files that are still there."""
+    each, the command that takes it back, what it saved that is still there, and what it deleted that is not."""
     from memdir.disk.safe_path import INDEX_NAME
     from memdir.store.guard import LEARNED
     from memdir.store.undo import standing
@@ -156,10 +159,13 @@ def _saved_in(store: MemoryStore, marks: dict[str, str]) -> Iterator[tuple[str, 
         for at, commit in enumerate(standing(store)):
             since = marks.get(commit.trailers.get("Session", ""), "")
             if commit.source == LEARNED and since and commit.time >= int(since):
-                paths = [file.path for file in commit.files if os.path.basename(file.path) != INDEX_NAME]
-                kept = [path for path in paths if os.path.exists(os.path.join(store.place.base, path))]
+                saved, gone = list[str](), list[str]()
+                for file in commit.files:
+                    is_there = os.path.exists(os.path.join(store.place.base, file.path))
+                    if os.path.basename(file.path) != INDEX_NAME and is_there == bool(file.after):
+                        (saved if is_there else gone).append(file.path.removeprefix(store.place.prefix))
                 which = f" {commit.id[:8]}" if at else ""
-                yield commit.id, f"memdir undo{which}{scope}", [path.removeprefix(store.place.prefix) for path in kept]
+                yield commit.id, f"memdir undo{which}{scope}", (saved, gone)
     except HistoryError:
         if store.history.is_readable:  # it may be so the next time: nothing counts as told
             raise

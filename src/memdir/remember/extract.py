@@ -302,9 +302,11 @@ class Extraction:
             if self.session.is_purged(said):
                 return None
             for base in workspace.bases():  # each history tells of its own
-                paths = {draft.path for draft in workspace.changed() if draft.store.place.base == base}
-                own = {path: lineage for path, lineage in lineages.items() if path in paths}
-                subject = "extract " + (", ".join(own) or "nothing new")
+                drafts = [draft for draft in workspace.changed() if draft.store.place.base == base]
+                own = {draft.path: lineages[draft.path] for draft in drafts if draft.path in lineages}
+                gone = [draft.path for draft in drafts if draft.after is None]
+                told = [f"{verb} {', '.join(of)}" for verb, of in (("extract", own), ("forget", gone)) if of]
+                subject = "; ".join(told) or f"extract {INDEX_NAME}"
                 moment = tell_moment(_moment_of(said, own, turn.ended))
                 times = self._times_of(turn, said, own, workspace)
                 origin = with_lineages(Origin("extract", session=self.session.id), own)
