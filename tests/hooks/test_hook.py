@@ -551,12 +551,16 @@ def test_a_host_that_never_ends_its_input_is_not_waited_for(agent: Agent) -> Non
     assert time.monotonic() - before >= MAX_SECONDS - 0.5
 
 
-def test_memory_that_is_off_leaves_nothing_behind(agent: Agent, layout: Layout) -> None:
-    """S5."""
+@pytest.mark.parametrize("is_home_there", [False, True])
+def test_memory_that_is_off_leaves_nothing_behind(agent: Agent, layout: Layout, is_home_there: bool) -> None:
+    """S5: nor where the home is there for other projects."""
+    home = Path(layout.home)
+    if is_home_there:
+        home.mkdir()
     agent.environment["MEMDIR_DISABLE"] = "1"
     for done in (agent.start(), agent.prompt(QUESTION), agent.stop()):
         assert answer(done) == {}
-    assert not Path(layout.home).exists()
+    assert list(home.rglob("*")) == [] and home.exists() == is_home_there
 
 
 HEAVY = (

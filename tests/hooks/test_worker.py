@@ -207,6 +207,7 @@ def test_nothing_that_was_said_while_memory_was_off_is_learned_from_a_past_sessi
 ) -> None:
     """S5: of a session that began meanwhile, and of what was said in one before memory was switched off."""
     memdir("attach", agent.host, "--yes")
+    memdir("remember", "The office is in Lyon.")  # else nothing at all is written here while memory is off
     for session, earlier in (("0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a02", ""), (agent.session, OTHER)):
         agent.session = session
         if earlier:

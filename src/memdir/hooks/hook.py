@@ -183,7 +183,7 @@ def _answered(call: HookCall) -> tuple[MemDir, str]:
     is_on = memory.settings.enabled
     if call.is_ours:  # anybody's tool has a guard
         layout, session = memory.layout, call.session
-        noted = [layout.attended(session), layout.switched(session) if is_on else layout.home]
+        noted = [layout.attended(session), layout.switched(session) if is_on else layout.project_home]
         if any(map(os.path.exists, noted)):  # who learns from the past, too, has to know what was said while it was off
             from memdir.transcript.attended import note_switch
 
