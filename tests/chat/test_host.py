@@ -482,7 +482,7 @@ async def test_what_a_provider_s_model_learned_comes_back_unasked(
     person = Person()
     async with host_of(memory, person) as host:
         await host.say(FROZEN)
-    assert person.heard("saved") == [{"files": ["project_freeze.md"]}]
+    assert person.heard("saved") == [{"files": ["project_freeze.md"], "deleted": []}]
     server.script_again(script(once_recalled))
     async with host_of(opened(project, provider, server)[0]) as host:
         await host.say("Until when are deploys frozen?")
