@@ -91,6 +91,9 @@ def test_a_definition_is_found_in_each_of_the_four_places(project: Path, tmp_pat
         ("other:\n  tools: Bash\ntools: Read", ("Read",)),
         ("tools: Read\ntools: Bash", ("Read",)),
         ("tools: bash, read", ("Bash", "Read")),
+        ("tools:Bash\ntools: Read", ("Read",)),  # the first line is no key
+        ("\u00a0tools: Read", ("Read",)),  # as a page is copied
+        ("model: x\r\n\x0btools:\r\n- Read\r", ("Read",)),
         ("tools: Read, Task, Agent", ("Read",)),
         ("tools: Read, Bash(git diff:*), Bash(rm, -rf)", ("Read",)),
         ("tools:", ()),

@@ -210,7 +210,7 @@ def read_definition(path: str, data: bytes, *, whose: Whose, kind: Kind) -> Agen
         return "it says nothing below its head"
     strange = ", ".join(key for key in said if key.lower() not in _KEYS)  # or `tool:` would be all tools, unseen
     remarks = [f"means nothing here: {one_line(strange)[:200]}"] if strange else []
-    lists = _lists(head.decode("utf-8", "replace"), fields)
+    lists = _lists(head, newline_of(data))
     tools = _tools(lists["tools"], remarks) if "tools" in lists else None
     denied = lists.get("disallowedtools", ())  # within a limit that we do not know: altogether
     remarks += (f"denied altogether: {one_line(word)[:200]}" for word in denied if "(" in word)
@@ -229,14 +229,13 @@ def read_definition(path: str, data: bytes, *, whose: Whose, kind: Kind) -> Agen
     )
 
 
-def _lists(head: str, fields: dict[str, str]) -> dict[str, list[str]]:
+def _lists(head: bytes, newline: bytes) -> dict[str, list[str]]:
     """The words of the keys that hold lists, in any of their forms: with commas, in brackets, a line each."""
     found: dict[str, list[str]] = {}
-    lines = head.replace("\r", "\n").split("\n")
-    for key in ("tools", "disallowedtools"):
-        if key not in fields:
-            continue
-        at = next(at for at, line in enumerate(lines) if line.partition(":")[0].rstrip().strip("\"'").lower() == key)
+    lines = head.decode("utf-8", "replace").split(newline.decode())
+    keys = [next(iter(read_fields(line.encode())), "").lower() for line in lines]  # by the rules of every head
+    for key in {"tools", "disallowedtools"}.intersection(keys):
+        at = keys.index(key)
         said = [lines[at].partition(":")[2]]
         for line in lines[at + 1 :]:
             if line.strip() and line[0] not in " \t-#":
