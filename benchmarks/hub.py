@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import hashlib
 import json
 import os
@@ -41,6 +42,7 @@ TOLD = {
     "batch": "entry of a batch",
 }
 MAX_SCAN_MICROSECONDS = 100  # a kilobyte
+MAX_DENSE_SCAN_MICROSECONDS = 1_500  # a kilobyte
 ENTRIES = 64
 WORDS = (  # noqa: SIM905 - as one reads them
     "we keep twenty connections open in the pool because the old cluster closes idle ones after a minute and nobody"
@@ -87,6 +89,12 @@ PAGES = {  # memories as people write them, of about two kilobytes; the slowest 
     "Chinese": HEAD + "我们在连接池里保留二十个连接，因为旧集群会在一分钟后关闭空闲连接。星期一没有人愿意等。\n" * 13,
     "a rule with its reason": HEAD + "".join(map(_RULE.format, range(18))),
     "code": HEAD + f"```python\n{_CODE * 10}```\n",
+}
+_DENSE = random.Random(9)
+DENSE_PAGES = {  # nothing but what has to be looked at piece by piece: a bound, as 64 KiB is the most that comes
+    "an image as text": HEAD + "data:image/png;base64," + base64.b64encode(_DENSE.randbytes(1_500)).decode(),
+    "hashes alone": HEAD + "".join(f"- {_DENSE.randbytes(20).hex()} ran\n" for _ in range(42)),
+    "long numbers alone": HEAD + " ".join(str(_DENSE.randrange(10**15, 10**16)) for _ in range(115)),
 }
 BODY = (HEAD + " ".join(random.Random(7).choices(WORDS, k=420)))[:1_990] + ".\n"
 
@@ -301,9 +309,9 @@ def scan_microseconds() -> dict[str, float]:
     """What looking for secrets takes a kilobyte, by the kind of memory."""
     from memdir.hub.bounds import require_shareable
 
-    best = dict.fromkeys(PAGES, 1e9)
+    best = dict.fromkeys([*PAGES, *DENSE_PAGES], 1e9)
     for _ in range(50 * ROUNDS):  # short ones: the best of many is that of a calm machine
-        for kind, text in PAGES.items():
+        for kind, text in (PAGES | DENSE_PAGES).items():
             pages = [f"{text}The team has met on day {day}.\n".encode() for day in range(10)]
             before = time.process_time()
             for page in pages:
@@ -360,8 +368,9 @@ def main() -> int:
         size = bytes_of_version(postgres.url) if len(servers) > 2 else 0.0
     scans = scan_microseconds()
     for kind, scan in scans.items():
-        rows.append(Row(f"secret scan, a KB of {kind}", scan / 1e6, "100 µs", MAX_SCAN_MICROSECONDS / 1e6, 1))
-    save("hub-figures", {**figures, "scan": max(scans.values()), "bytes": size})
+        most = MAX_DENSE_SCAN_MICROSECONDS if kind in DENSE_PAGES else MAX_SCAN_MICROSECONDS
+        rows.append(Row(f"secret scan, a KB of {kind}", scan / 1e6, f"{most:,} µs", most / 1e6, 1))
+    save("hub-figures", {**figures, "scan": max(scans[kind] for kind in PAGES), "bytes": size})
     return report("hub: CPU time of the web process beside a bare ASGI answer", rows)
 
 

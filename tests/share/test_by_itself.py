@@ -399,6 +399,26 @@ def test_whoever_watches_is_told_what_fails_and_waits_before_it_is_tried_again(
     assert len(told) == 2 and failure is not None and failure.problem in told[0], "two waits each"
 
 
+@pytest.mark.parametrize("has_news", [True, False])
+def test_a_hub_that_answers_at_once_though_nothing_is_new_is_not_asked_without_a_pause(
+    project: Path, bob: Member, monkeypatch: pytest.MonkeyPatch, has_news: bool
+) -> None:
+    memory, asked, slept = joined(project, bob), list[str](), list[float]()
+    memory.team.sync()
+
+    def wait(remote: object, revision: str) -> bool:
+        asked.append(revision)
+        if len(asked) > 2:
+            raise KeyboardInterrupt
+        return has_news
+
+    monkeypatch.setattr("memdir.share.remotes.folder.FolderRemote.wait", wait, raising=False)
+    monkeypatch.setattr("memdir.team.commands.time.sleep", slept.append)
+    with pytest.raises(KeyboardInterrupt):
+        watch(None, memory)
+    assert [seconds for seconds in slept if seconds >= 1] == [5.0, 5.0]
+
+
 def test_an_interrupt_that_python_drops_ends_whoever_watches_all_the_same() -> None:
     # As it is with one that comes while an object is let go: what is raised there reaches nobody.
     program = """

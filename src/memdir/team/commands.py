@@ -322,30 +322,35 @@ def _noted_ns(place: Place) -> int:
 
 
 def _watch(context: Any, memory: MemDir) -> None:
-    """Sync again whenever the remote has something new, or now and then where it cannot tell."""
+    """Sync again whenever the remote has something new, or now and then where it cannot tell; after a pause where one
+    answers at once and nothing comes."""
     told = ""  # of what is wrong: not every few seconds
     while True:
+        began = time.monotonic()
         try:
             sync = memory.team.joined()
             wait = getattr(sync.remote, "wait", None)
             if wait is None:
                 time.sleep(WATCH_SECONDS)
-            elif not wait(sync.status()[1].revision) and not sync.status()[0].waiting:
+            if wait is None or wait(sync.status()[1].revision) or sync.status()[0].waiting:
+                sync.remote.close()
+                report = memory.team.sync()
+                here = report.taken, report.deleted, report.conflicts, report.brought_back, report.purged
+                has_come = any(here) or bool(report.may_hold or report.sent or report.sent_deletions)
+                if has_come or report.problem:
+                    _tell_report(report, context)
+                if not report.problem:
+                    told = ""
+                    if has_come:
+                        continue
+            else:
                 told = ""
-                continue
-            sync.remote.close()
-            report = memory.team.sync()
-            here = report.taken, report.deleted, report.conflicts, report.brought_back, report.purged, report.may_hold
-            if any(here) or report.sent or report.sent_deletions or report.problem:
-                _tell_report(report, context)
-            if not report.problem:
-                told = ""
-                continue
         except MemdirError as error:
             if str(error) != told:
                 told = str(error)
                 context.note(told)
-        time.sleep(AGAIN_SECONDS)
+        if time.monotonic() < began + AGAIN_SECONDS:
+            time.sleep(AGAIN_SECONDS)
 
 
 def _interrupt(*_: object) -> None:
