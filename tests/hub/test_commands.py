@@ -60,7 +60,7 @@ def test_a_token_is_printed_once_for_people_too(memdir: Memdir) -> None:
         (("members", "nobody"), "no team 'nobody'"),
         (("token", "acme", "eve"), "no member 'eve'"),
         (("remove-member", "acme", "ana"), "the team's last admin"),
-        (("role", "acme"), "takes TEAM MEMBER"),
+        (("role", "acme", "bob", "admin"), "takes TEAM MEMBER --role ROLE"),
         (("teams", "acme"), "takes no name"),
         (("add-member", "acme", "a\nb"), "member: a name is up to"),
         (("add-team", "ac|me", "--admin", "ana"), "team: a name is up to"),

@@ -212,8 +212,9 @@ class HubAdmin:
         if action == "revoke" and len(options.words) == 2:
             wanted = ("team", "member")
         if len(options.words) != len(wanted):
-            told = f"`memdir hub admin {action}` takes {' '.join(map(str.upper, wanted)) or 'no name'}"
-            raise UsageError(told, remedy="`memdir hub admin --help` shows how it is used")
+            told = " ".join(map(str.upper, wanted)) + " --role ROLE" * (action == "role") or "no name"
+            remedy = "`memdir hub admin --help` shows how it is used"
+            raise UsageError(f"`memdir hub admin {action}` takes {told}", remedy=remedy)
         for name, word in zip(wanted, options.words, strict=True):
             setattr(options, name, word)
         if action == "role" and not options.role:
