@@ -157,6 +157,13 @@ def test_what_was_only_taken_back_is_told_as_deleted_and_not_as_saved(memdir: Me
     assert memdir("log").out.splitlines()[1] == "  forget project_we_deploy_on_tuesdays.md"
 
 
+def test_a_line_of_a_log_is_told_as_saved(memdir: Memdir) -> None:
+    """K4, X9."""
+    memdir("config", "set", "dailyLog", "true", "--layer", "local")
+    ran = memdir("chat", "-p", "We decided to use PostgreSQL 16 for billing because of logical replication.")
+    assert re.fullmatch(r"memdir: Memory saved: logs/\d{4}/\d\d/[\d-]+\.md\n", ran.err)
+
+
 @pytest.mark.parametrize(
     ("name", "before", "settings"),
     [

@@ -7,6 +7,7 @@ a session killed anywhere goes on where it stood. What fails at a provider is to
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -477,12 +478,9 @@ class ChatHost:
 
     def _saved(self, files: Sequence[str]) -> None:
         """Tell what was learned, apart from it what is gone: the person took it back."""
-        there = set[str]()
-        for scope in ("project", "user", "team"):
-            with suppress(MemdirError):  # the team's, where there is none
-                there |= {header.key for header in self.memory.list(scope=scope)}
-        gone = [file for file in files if file not in there]
-        self._emit("saved", files=[file for file in files if file in there], deleted=gone)
+        roots = [store.root for store in self.memory.stores.learning()]
+        gone = [file for file in files if not any(os.path.exists(os.path.join(root, file)) for root in roots)]
+        self._emit("saved", files=[file for file in files if file not in gone], deleted=gone)
 
     def _emit(self, name: EventName, **fields: object) -> None:
         tell(self._listen, ChatEvent(name, fields))
