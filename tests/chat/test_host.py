@@ -218,6 +218,7 @@ async def test_a_person_sees_why_it_failed_and_retries_without_a_loss(
     async with host_of(memory, person) as host:
         end = await host.say("What is here?")
         assert end.ending == "failed" and end.failure is not None
+        assert end.usage.output, "what came before it has cost something"
         (failed,) = person.heard("failed")
         assert words in failed["message"] and failed["can_retry"]
         before = host.conversation.messages

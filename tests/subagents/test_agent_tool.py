@@ -266,8 +266,9 @@ async def test_what_a_run_cost_is_counted_however_it_ends(
         host.agents._lent = replace(host.agents._lent, spend=lambda usage: (told.append(usage.output), spend(usage))[1])
         loop = asyncio.get_running_loop()
         server.on_hang = lambda: loop.call_soon_threadsafe(host.stop)
-        await host.say("Go.")
+        end = await host.say("Go.")
     assert len(told) == (2 if way == "done" else 1) and all(told)
+    assert end.usage == host.usage and end.usage.output > sum(told), "and so has the turn"
 
 
 async def test_last_words_that_are_blank_are_none(

@@ -86,7 +86,7 @@ class TurnEnd:
         "done", "cut_off", "stopped", "failed", "max_steps"
     ]  # cut_off: not all is said; stopped: by the person
     text: str = ""  # what was said last
-    usage: Usage = field(default_factory=Usage)  # what it cost
+    usage: Usage = field(default_factory=Usage)  # what it cost, its sub-agents too, however it ended
     failure: MemdirError | None = None  # why, where it failed
 
 
@@ -146,7 +146,7 @@ class ChatHost:
         self.session: Session = session
         self.recalled: tuple[str, ...] = ()  # what came back for the last message
         self._recalls: list[Prefetch] = []  # what looks for it, and what did for the message before
-        self.usage = Usage()  # of the conversation itself, since it was begun or gone on with here
+        self.usage = self._spent = Usage()  # of the conversation, since it was begun or gone on with here; of the turn
         self.assembly = Assembly(self.memory, self.session, is_introduced=self.options.is_introduced)
         context = ToolContext(self.memory.folder, self.session.files)
         given = [tool.spec.name for tool in self.options.tools]
@@ -263,7 +263,7 @@ class ChatHost:
 
     async def _turn(self, beginning: Awaitable[str]) -> TurnEnd:
         """All of a turn can be stopped, and whatever fails in it is told."""
-        self._abort, self._pieces = Abort(), []
+        self._abort, self._pieces, self._spent = Abort(), [], Usage()
         try:
             said = await beginning
             pending = self.session.prefetch(said, recent_tools=self._recent_tools())
@@ -271,7 +271,7 @@ class ChatHost:
             await pending.wait(RECALL_SECONDS)
             return await self._steps()
         except Aborted:
-            return self._stopped(Usage())
+            return self._stopped()
         except MemdirError as error:
             return self._failed(error)
         finally:
@@ -279,7 +279,7 @@ class ChatHost:
                 late.end()
 
     async def _steps(self) -> TurnEnd:
-        spent, has_compacted, has_worked = Usage(), False, False
+        has_compacted = has_worked = False
         for _ in range(MAX_STEPS):
             self._join()
             try:
@@ -291,13 +291,13 @@ class ChatHost:
                 if not await self.compact(is_automatic=True):
                     raise
                 continue
-            spent, has_worked = spent + run.usage, has_worked or bool(run.files_touched)
+            has_worked = has_worked or bool(run.files_touched)
             if run.ending == "aborted":
-                return self._stopped(spent, is_kept=bool(run.messages))
+                return self._stopped(is_kept=bool(run.messages))
             if run.ending == "done":
-                return self._done(run, spent, has_worked=has_worked)
+                return self._done(run, has_worked=has_worked)
         self._emit("notice", text=f"Stopped after {MAX_STEPS} replies. Say whether it shall go on.")
-        return TurnEnd("max_steps", usage=spent)
+        return TurnEnd("max_steps", usage=self._spent)
 
     async def _step(self) -> AgentRun:
         """One request and the tools that its reply calls. Every message is written down as it comes."""
@@ -323,9 +323,9 @@ class ChatHost:
             on_message=keep,
             on_text=self._heard,
         )
+        self._spend(run.usage)
         if broken:
             raise broken[0]
-        self._spend(run.usage)
         if kept:
             self._answered = request
             reply = next((message for message in kept if message.role == "assistant"), kept[0])
@@ -356,28 +356,29 @@ class ChatHost:
             self._emit("notice", text=UNALLOWED_DOC_HINT if self.memory.settings.magic_docs else MAGIC_DOC_HINT)
 
     def _spend(self, usage: Usage) -> None:
-        self.usage += usage
+        """Count what a reply of the conversation or of a sub-agent cost, however its turn ends."""
+        self.usage, self._spent = self.usage + usage, self._spent + usage
 
-    def _done(self, run: AgentRun, spent: Usage, *, has_worked: bool) -> TurnEnd:
+    def _done(self, run: AgentRun, *, has_worked: bool) -> TurnEnd:
         self.assembly.answered()
         if run.failure in NO_ANSWER and not (has_worked and run.failure == "empty"):
             self._emit("notice", text=NO_ANSWER[run.failure])
-            return TurnEnd("cut_off", run.final_text, spent)
-        return TurnEnd("done", run.final_text, spent)
+            return TurnEnd("cut_off", run.final_text, self._spent)
+        return TurnEnd("done", run.final_text, self._spent)
 
-    def _stopped(self, spent: Usage, *, is_kept: bool = False) -> TurnEnd:
+    def _stopped(self, *, is_kept: bool = False) -> TurnEnd:
         """What was said until then stays, and the model is told that it was stopped."""
         said = "".join(self._pieces).rstrip()
         if said and not is_kept:
             self.conversation.add(assistant(said))
         self.conversation.add(user(load_prompt("chat/interrupted.md").text.strip(), is_meta=True))
         self._emit("notice", text="Stopped.")
-        return TurnEnd("stopped", said, spent)
+        return TurnEnd("stopped", said, self._spent)
 
     def _failed(self, error: MemdirError) -> TurnEnd:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
         self._emit("failed", kind=kind, message=error.message, remedy=error.remedy, can_retry=self.is_waiting)
-        return TurnEnd("failed", "".join(self._pieces), failure=error)
+        return TurnEnd("failed", "".join(self._pieces), self._spent, error)
 
     def _join(self) -> None:
         """Recalled memories stand where they came, for the model only (R4, R5); what came too late for one message,
