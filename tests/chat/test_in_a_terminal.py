@@ -752,12 +752,12 @@ async def test_what_waits_and_begins_with_a_slash_is_done_said_or_named_when_one
         Path(home, "commands").mkdir(parents=True, exist_ok=True)
         Path(home, "commands", f"{name}.md").write_text("Note this: $ARGUMENTS\n", encoding="utf-8")
     async with alive(project, memory=memory) as seen:
-        waiting = ("/forget staging", "/forget --source x", "/note We moved", "/etc is full again", "/theirs y")
+        waiting = ("/forget staging", "/forget  --source x", "/note We moved", "/etc is full again", "/theirs y")
         for typed in ("/retry", *waiting):
             seen.chat._entered.put_nowait(typed)
     assert memory.list() == []
     await seen.shows("This was not done any more: /theirs y")
-    assert "This was not done any more: /forget --source x" in "\n".join(seen.drawn.display)
+    assert "This was not done any more: /forget  --source x" in "\n".join(seen.drawn.display)
     async with host_of(open_memory(project, flags=QUIET), session_id=seen.chat.host.session.id) as host:
         said = [one.text.strip() for one in host.conversation.messages]
     assert [text for text in said if text.startswith("/")] == ["/note We moved", "/etc is full again"]

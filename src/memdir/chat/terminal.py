@@ -75,7 +75,7 @@ _ANSWERS: dict[Consent, str] = {
 }
 _PASTE = re.compile(r"\[pasted text [\da-f]+: [\d,]+ lines\]")
 _BEGINS_ANEW = re.compile(r"\s*/clear\s*")
-_DONE_LATE = re.compile(r"/(remember|forget)\s+(?!--source)")  # by who leaves: nothing is asked
+_DONE_LATE = re.compile(r"/(remember|forget)\s+(?!\s|--source)")  # by who leaves: nothing is asked
 _SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
 
