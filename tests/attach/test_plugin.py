@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,11 +32,26 @@ def test_every_manifest_has_this_version_and_the_server() -> None:
 
 def test_every_hook_is_one_that_memdir_answers_and_none_can_stop_a_turn() -> None:
     """No timeout: Gemini counts it in milliseconds, the others in seconds; the hook has a limit of its own."""
-    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
+    hooks = hooks_of("hooks/hooks.json") | hooks_of("hooks/turns.json")
     assert {EVENTS[event] for event in hooks} == {"start", "prompt", "stop", "compact", "end", "tool", "tool done"}
     for event, groups in hooks.items():
         for hook in (hook for group in groups for hook in group["hooks"]):
             assert hook == {"type": "command", "command": f"2>/dev/null memdir hook auto {event} || true"}
+
+
+def test_gemini_finds_no_event_that_it_does_not_know_and_complains_of() -> None:
+    """It reads one file, by its fixed name; the others read that too, and take what a manifest names beside it."""
+    known = {"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "PreCompress"}
+    assert set(hooks_of("hooks/hooks.json")) == known and not known & set(hooks_of("hooks/turns.json"))
+    named = {
+        name: json.loads((PLUGIN / f".{name}-plugin/plugin.json").read_text())["hooks"] for name in ("claude", "codex")
+    }
+    assert named == {"claude": "./hooks/turns.json", "codex": ["./hooks/hooks.json", "./hooks/turns.json"]}
+
+
+def hooks_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((PLUGIN / name).read_text())["hooks"]
+    return found
 
 
 def test_the_folder_is_a_marketplace_of_its_own() -> None:

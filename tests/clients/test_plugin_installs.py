@@ -59,6 +59,11 @@ def test_an_installed_plugin_brings_memory_once_and_attaching_as_well_is_told(pl
     assert "comes twice" in plugged.memdir("attach", "--status", name, code=1)
 
 
+def test_gemini_has_nothing_to_complain_of(plugged: Desk) -> None:
+    install(plugged, "gemini")
+    assert "Invalid hook event" not in plugged.client("gemini").ask("hi").stderr
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_installed_plugin_has_guards(plugged: Desk, name: str) -> None:
     """Q1."""
