@@ -167,6 +167,41 @@ def test_a_bare_wish_means_what_stands_beside_it(said: str, kept: str) -> None:
     assert kept in only(f"u: {said}\na: OK.").body
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Remember that our linter is ruff, can you fix the import order in app.py?",
+        "Remember that our linter is ruff and can you fix a.py, b.py and c.py?",
+        "Can you remember that our linter is ruff, and can you fix the import order in app.py?",
+        "Remember our linter is ruff, why does make lint fail on app.py?",
+        "Merk dir: unser Linter ruff passt, kannst du die Importe in app.py sortieren?",
+        "Retiens que notre linter est ruff, peux-tu corriger les imports dans app.py ?",
+        "Recuerda que nuestro linter es ruff, ¿puedes arreglar los imports en app.py?",
+    ],
+)
+def test_a_question_behind_a_wish_costs_no_wish_and_is_no_part_of_it(said: str) -> None:
+    draft = only(f"u: {said}\na: Done.")
+    assert "inter" in draft.body and "ruff" in draft.body and ".py" not in draft.body
+
+
+@pytest.mark.parametrize(
+    ("said", "both"),
+    [
+        ("Remember that we deploy on Tuesdays, and lunch is at noon", ("Tuesdays", "noon")),
+        ("Remember that we use Postgres 16, and port 5433", ("Postgres 16", "5433")),
+        ("Can you remember that the vpn is slow, and the backup runs at night?", ("vpn is slow", "night")),
+    ],
+)
+def test_both_halves_of_a_wish_are_kept(said: str, both: tuple[str, str]) -> None:
+    kept = "\n".join(one.body for one in drafts(f"u: {said}\na: OK."))
+    assert all(half in kept for half in both)
+
+
+@pytest.mark.parametrize("errand", ["and now fix the test in app.py", "and thanks for app.py", "and please run app.py"])
+def test_an_errand_behind_a_wish_is_no_half_of_it(errand: str) -> None:
+    assert "app.py" not in only(f"u: Remember that we deploy on Tuesdays, {errand}\na: OK.").body
+
+
 def test_an_ok_behind_a_statement_makes_no_question_of_it() -> None:
     draft = only("u: We use pnpm here, never npm: the lockfile is shared with the mobile team. ok?\na: OK.")
     assert "pnpm" in draft.body and "ok" not in draft.body

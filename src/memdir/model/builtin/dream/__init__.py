@@ -1,7 +1,5 @@
 """The dream without a model: `plan_night` reads a memory directory and says what to repair (D3, D6, D7)."""
 
-from __future__ import annotations
-
 from memdir.model.builtin.dream.night import Doubt, Edit, Night, NightFile, Plan, SessionLine, SessionText
 from memdir.model.builtin.dream.plan import plan_night
 

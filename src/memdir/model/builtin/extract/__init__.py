@@ -1,7 +1,5 @@
 """Extraction by the built-in model: a conversation in, drafts of memories out. Pure, offline, deterministic."""
 
-from __future__ import annotations
-
 from memdir.model.builtin.extract.draft import draft_memories
 from memdir.model.builtin.extract.talk import Existing, MemoryDraft, Talk, TalkLine, lines_of
 

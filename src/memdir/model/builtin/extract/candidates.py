@@ -28,6 +28,7 @@ SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = {"plain": 0.12, "short": 0.3, "later": 0.2, "moved": 0.12}  # how likely a rule must be
 NOT_WISHED = frozenset({"irony", "onlynow"})  # "from now on could you write …" is a wish all the same
+ERRAND = frozenset({"request", "ack", "moment", "polite"})  # of what stands in one sentence with a wish, and is none
 NOT_MEANT = NOT_WISHED | {"suppose", "undecided", "rumour", "compose", "others", "story"}
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
@@ -195,10 +196,12 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
 
 def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
     """The neighbours that explain it, up to the next memory; what is of one sentence belongs together sooner."""
+    is_wished = any(judged[at].is_asked and judged[at].seen.wish for at in group)
 
     def explains(at: int) -> bool:
         is_within = not judged[at - (at > group[0])].seen.clause.ends
         is_more = 1 - judged[at].odds["N"] >= (SUPPORT_WITHIN if is_within else SUPPORT)
+        is_more = is_more or (is_within and is_wished and not judged[at].seen.meanings & ERRAND)
         return at not in kept and not judged[at].is_errand and is_more
 
     for some in (range(group[0] - 1, -1, -1), range(group[-1] + 1, len(judged))):

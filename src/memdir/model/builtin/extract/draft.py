@@ -64,11 +64,8 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
     memory = restated(candidate, shelf) or best_match(candidate, shelf, matching)[0]
     if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unsaid(candidate, memory, shelf):
         return None
-    return None if is_apart(candidate, memory, shelf) and not _is_change(candidate) else memory
-
-
-def _is_change(candidate: MemoryCandidate) -> bool:
-    return any("change" in one.seen.meanings for one in candidate.core)
+    is_change = any("change" in one.seen.meanings for one in candidate.core)
+    return None if is_apart(candidate, memory, shelf) and not is_change else memory
 
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:

@@ -9,8 +9,8 @@ from datetime import datetime
 from functools import cache
 from typing import Literal
 
-from memdir.model.builtin.extract.wishes import is_bare
-from memdir.text.language import alternatives, clean, fold, language
+from memdir.model.builtin.extract.wishes import is_bare, wish_in
+from memdir.text.language import alternatives, anywhere, clean, fold, language
 from memdir.text.sentences import SPEECH, bounds, masked
 from memdir.text.speakers import own_words
 from memdir.transcript.message import Message, Role, Text
@@ -60,7 +60,10 @@ MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spac
 MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
 _OF_A_LOG = re.compile(r"[\d@/\\]|\w\.\w|\b[A-Z]{4,}\b")  # "config.go:88 remember: …" is one line of a program's
 _SET = re.compile(r"(?:true|false|null|\d+)\b")  # "strict: true" is one thing
-_CLAUSE = r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))|(?<=[,;])(?P<last>\s+)(?=[^,;]+$)"
+_CLAUSE = (
+    r"(?<=[,;])\s+(?=(?:{joins}))|(?<=[;:])\s+|\s+(?=(?:{joins})\s+(?:{moods}))"
+    r"|(?P<last>(?<=[,;])\s+(?=[^,;]+$)|\s+(?=(?:(?:{joins})\s+)?(?:{asks})))"
+)
 
 
 @dataclass(frozen=True)
@@ -85,17 +88,19 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 @cache
 def _cuts(tongue: str) -> re.Pattern[str]:
-    joins, moods = alternatives("joins", tongue), alternatives("moods", tongue)
-    return re.compile(_CLAUSE.format(joins=joins, moods=moods), re.IGNORECASE)
+    words = {name: alternatives(name, tongue) for name in ("joins", "moods", "asks")}
+    return re.compile(_CLAUSE.format(**words), re.IGNORECASE)
 
 
 def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, str]]:
-    """A sentence cut before "and", "but" and the like, and before ", remember that"; quotations stay whole."""
-    start, hidden = 0, masked(sentence)
+    """A sentence cut before "and", "but", ", remember that", "can you …?" and the like; quotations stay whole."""
+    start, hidden, asks = 0, masked(sentence), anywhere("asks").search
     for found in cut.finditer(hidden):
         head, tail = sentence[start : found.start()], sentence[found.end() :]
-        is_whole = head.endswith(":") and (_OF_A_LOG.search(head) or _SET.match(tail))
-        sides = (head, tail) if not found["last"] else (head,) if is_bare(tail) else ("",)
+        is_one = asks(head) and not asks(tail) and wish_in(sentence)  # "can you remember that …, and …?"
+        is_whole = is_one or (head.endswith(":") and (_OF_A_LOG.search(head) or _SET.match(tail)))
+        is_asked = not found["last"] or (wish_in(head) and not wish_in(f"{head} {tail}"))  # "remember …, can you …?"
+        sides = (head, tail) if is_asked else (head,) if is_bare(tail) else ("",)
         if not is_whole and min(len(side.split()) for side in sides) >= MIN_CLAUSE_WORDS:
             yield head, False, sentence[: found.start()]
             start = found.end()
