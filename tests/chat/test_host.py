@@ -248,6 +248,18 @@ async def test_half_a_character_ends_no_conversation(provider: Provider, server:
     assert said[0] == "A face 😀, half \ufffd of one." and "Hello \ufffd!" in str(main_requests(server)[-1])
 
 
+@pytest.mark.parametrize("name", ["functions.Read", "", "x" * 200])
+async def test_a_tool_that_is_called_by_no_name_of_one_ends_no_conversation(
+    provider: Provider, server: ProviderServer, project: Path, name: str
+) -> None:
+    """J3: no provider takes a conversation back in which a call has such a name, and weak models make them up."""
+    memory, _ = opened(project, provider, server)
+    server.add(*script(calls((name, {"file_path": "x.py"}), ids="odd"), says("There is none."), says("Still here.")))
+    async with host_of(memory) as host:
+        assert (await host.say("Look into x.py.")).text == "There is none."
+        assert (await host.say("And now?")).text == "Still here."
+
+
 async def test_a_person_sees_why_it_waits_before_it_tries_again(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

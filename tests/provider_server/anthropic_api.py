@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.provider_server.dialect import BadRequest, Issued, event, output_tokens, pieces, require
+from tests.provider_server.dialect import BadRequest, Issued, event, output_tokens, pieces, require, require_name
 from tests.provider_server.prompt_cache import MAX_BREAKPOINTS, AnthropicCache, CacheUse, anthropic_blocks
 from tests.provider_server.script import Answer, Body, Call, Part, Redacted, Refusal, Thinking, Trouble, Words
 
@@ -69,6 +69,7 @@ class AnthropicApi:
         elif block["type"] == "redacted_thinking":
             require(block["data"] in self.issued.redacted, "Invalid `data` in `redacted_thinking` block")
         elif block["type"] == "tool_use":
+            require_name(block["name"])
             require(isinstance(block["input"], dict), "tool_use.input: Input should be a valid dictionary")
 
     def use_cache(self, body: Body) -> CacheUse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -53,6 +54,11 @@ class Dialect(Protocol):
 def require(condition: object, message: str) -> None:
     if not condition:
         raise BadRequest(message)
+
+
+def require_name(name: str) -> None:
+    """Of a tool, wherever it stands in a conversation."""
+    require(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name), "name: string should match pattern '^[a-zA-Z0-9_-]{1,64}$'")
 
 
 def event(data: Any, name: str = "") -> bytes:

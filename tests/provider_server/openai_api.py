@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.provider_server.dialect import Issued, event, output_tokens, pieces, require
+from tests.provider_server.dialect import Issued, event, output_tokens, pieces, require, require_name
 from tests.provider_server.prompt_cache import CacheUse, OpenAICache, chat_prompt, responses_prompt
 from tests.provider_server.script import Answer, Body, Call, Part, Redacted, Refusal, Thinking, Trouble, Words
 
@@ -52,6 +52,7 @@ class ChatApi(_Errors):
             require(not waiting, "an assistant message with 'tool_calls' must be followed by tool messages")
             waiting = [call["id"] for call in message.get("tool_calls") or ()]
             for call in message.get("tool_calls") or ():
+                require_name(call["function"]["name"])
                 json.loads(call["function"]["arguments"])
             require(isinstance(message.get("content"), str | list) or waiting, "content: expected a string, got null")
         require(not waiting, "the last message calls tools and has no results")
@@ -130,6 +131,7 @@ class ResponsesApi(_Errors):
         for item in body["input"] if isinstance(body["input"], list) else ():
             kind = item.get("type", "message")
             if kind == "function_call":
+                require_name(item["name"])
                 json.loads(item["arguments"])
                 called.add(item["call_id"])
             elif kind == "custom_tool_call":

@@ -4,6 +4,7 @@ a model that says what it was told to say, for tests and demos."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
 _SHOWN = 200  # characters of arguments that cannot be read
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")  # of a tool: a provider takes no conversation in which a call has it
+_MAX_NAME = 64  # characters of it
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "refusal", "other"]
 Provider = Literal["anthropic", "openai-chat", "openai-responses"]
 ANTHROPIC: Provider = "anthropic"
@@ -141,6 +144,7 @@ class Reply:
 def tool_use_of(tool_id: str, name: str, arguments: str, given: Mapping[str, Json] | None = None) -> ToolUse:
     """The call of a tool whose arguments came as JSON text; `given` where there are none. What is no JSON object is a
     fault that the model is told."""
+    name = _NOT_IN_A_NAME.sub("_", name)[:_MAX_NAME] or "_"
     if not arguments.strip():
         return ToolUse(tool_id, name, given or {})
     try:
