@@ -653,6 +653,25 @@ async def test_what_was_said_when_nothing_was_to_be_learned_is_not_learned_after
             ]
 
 
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_memory_that_is_switched_off_behind_a_new_conversation_is_off_in_that_one(
+    provider: Provider, project: Path, is_left: bool
+) -> None:
+    """S5: also where all of that waits for the turn that goes on, or one leaves meanwhile."""
+    with ProviderServer(script(Hang(says("Half of it " * 30), after_events=8))) as server:
+        memory, _ = opened(project, provider, server)
+        async with alive(project, memory=memory) as seen:
+            seen.chat._take("Tell me a story.")
+            await seen.shows("Half of it")
+            for words in ("/clear", "/memory Off", "We buy Initech on Friday."):
+                seen.chat._take(words)
+            if not is_left:
+                seen.chat.host.stop()
+                await seen.until(lambda: not seen.chat._begun and seen.chat._entered.empty())
+    said = [one for one in seen.chat.host.conversation.messages if one.role == "user" and not one.is_meta]
+    assert [(one.text, one.is_off) for one in said] == [("We buy Initech on Friday.", True)]
+
+
 async def test_a_paste_that_was_not_written_down_before_a_kill_is_with_its_words(project: Path) -> None:
     """J1: the words stand there already, and come once."""
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})

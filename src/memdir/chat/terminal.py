@@ -75,7 +75,9 @@ _ANSWERS: dict[Consent, str] = {
 }
 _PASTE = re.compile(r"\[pasted text [\da-f]+: [\d,]+ lines\]")
 _BEGINS_ANEW = re.compile(r"\s*/clear\s*")
-_DONE_LATE = re.compile(r"/(remember|forget)\s+(?!\s|--source)")  # by who leaves: nothing is asked
+_LEAVES = re.compile(r"\s*/(clear|resume|continue)\b")  # one conversation for another
+_SWITCHES = re.compile(r"/memory\s+(?i:on|off)$")
+_DONE_LATE = re.compile(rf"/(remember|forget)\s+(?!\s|--source)|{_SWITCHES.pattern}")  # by who leaves: nothing is asked
 _SAID = {"y": "yes", "yep": "yes", "ok": "yes", "okay": "yes", "sure": "yes", "n": "no", "nope": "no"}
 
 
@@ -344,9 +346,7 @@ class ChatTerminal:
 
     def _note(self) -> None:
         """Keep on disk, too, what waits for its turn, beside its conversation: a kill loses none of it (J1)."""
-        queued = [self._entered.get_nowait() for _ in range(self._entered.qsize())]
-        for text in queued:
-            self._entered.put_nowait(text)
+        queued = self._queued()
         path, before, lines = self._where_it_waits(), self._waiting, list[str]()
         refused = self.host.unwritten
         for text in (*refused, *(one for one in self._begun if one.strip("\n") not in refused), *queued):
@@ -359,6 +359,13 @@ class ChatTerminal:
             self._waiting = path if lines else ""
             for gone in filter(os.path.lexists, {before, path} - {self._waiting}):
                 os.unlink(gone)
+
+    def _queued(self) -> list[str]:
+        """What was sent and waits for its turn."""
+        texts = [self._entered.get_nowait() for _ in range(self._entered.qsize())]
+        for text in texts:
+            self._entered.put_nowait(text)
+        return texts
 
     def _where_it_waits(self) -> str:
         return os.path.join(self.host.session.transcript.path.removesuffix(".jsonl"), "waiting.jsonl")
@@ -401,9 +408,10 @@ class ChatTerminal:
         """What was typed: commands that belong beside the conversation at once, all else in its turn."""
         words, self._last_typed = text.strip(), 0.0  # whoever sent something is not in the middle of typing
         gone = [name for name in _PASTE.findall(text) if name not in self._pastes]
+        is_of_next = _SWITCHES.match(words) and any(map(_LEAVES.match, (*self._begun, *self._queued())))
         if gone:
             self.screen.failed(f"{gone[0]} is not here any more", "Call the line back (Up) and paste it again", "")
-        elif words and self._is_ready and self.commands.is_beside(words):
+        elif words and self._is_ready and self.commands.is_beside(words) and not is_of_next:
             self._start(self.commands.run(words), words)
         elif words:
             self._entered.put_nowait(text)
