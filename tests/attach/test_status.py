@@ -392,7 +392,7 @@ def test_the_past_is_counted_before_anything_is_learned_and_a_note_once(run: Run
     _others, first, *_ = run("attach", "gemini", "--past", "--yes").stderr.splitlines()
     assert "1 note that" in first
     assert "nothing that is not known yet" in run("attach", "gemini", "--past", "--yes").stderr
-    assert run("list", "--scope", "user").stdout.count("is called stable") == 1
+    assert run("list").stdout.count("is called stable") == 1
 
 
 def test_what_was_learned_from_the_past_is_no_sign_that_a_hook_was_called(

@@ -43,7 +43,7 @@ class Agent:
     command: str
     session: str = "0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a01"
     environment: dict[str, str] = field(default_factory=dict)
-    asked: float | None = None  # when the prompt was sent that is not written down yet
+    asked: float | None = None  # of the prompt that is not written down yet
 
     @property
     def transcript(self) -> Path:
@@ -87,15 +87,18 @@ class Agent:
         return self.hook("start", source=source)
 
     def prompt(self, text: str) -> subprocess.CompletedProcess[str]:
-        self.asked = time.time()
+        sent = time.time()
         quoted = '"' + text.replace('"', '\\"') + '"' if self.host == "opencode" else text
-        return self.hook("prompt", prompt=quoted)
+        done = self.hook("prompt", prompt=quoted)
+        # About when the hook noted it: the times tell what belongs together, and no person is as fast as this.
+        self.asked = sent + 0.65 * (time.time() - sent)
+        return done
 
     def stop(self) -> subprocess.CompletedProcess[str]:
         return self.hook("stop", stop_hook_active=False, last_assistant_message="Done.")
 
     def say(self, text: str, reply: str = "Understood.", *, at: float | None = None) -> None:
-        """One turn, written down as this agent does: by default as said when its prompt was sent."""
+        """One turn, written down as this agent does: by default as said while its prompt was looked at."""
         at, self.asked = at or self.asked, None
         if self.host == "opencode":
             self._into_database(text, reply, at or time.time())
@@ -162,7 +165,6 @@ class Agent:
         database.execute(
             "INSERT INTO session VALUES (?, NULL, ?, '', ?, ?)", (self.session, str(self.project), now, now)
         )
-        self.asked = time.time()
         quoted = '"' + text.replace('"', '\\"') + '"'
         for number, (role, words) in enumerate((("user", quoted), ("assistant", reply))):
             name, when = f"msg_{now}{number}", now + number

@@ -221,7 +221,7 @@ def test_nothing_that_was_said_while_memory_was_off_is_learned_from_a_past_sessi
     seen_by_its_client(agent)
     assert "1 past session of" in memdir("attach", "--past").err
     wait_for(lambda: "PostgreSQL" in said_in(layout))
-    turn(agent, layout, RULE, at=time.time() + 1)
+    turn(agent, layout, RULE)
     work(agent)
     assert "mock" in said_in(layout) and "Kafka" not in said_in(layout)
     assert "nothing that is not known yet" in memdir("attach", "--past").err
