@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir import MemDir, open_memory
-from memdir.agent import Allow, Deny
+from memdir.agent import Allow, Consent, Deny, Permission
 from memdir.chat.host import ChatHost, HostOptions
 from memdir.dream.gates import last_dream
 from memdir.errors import DiskError, SeveralFit
@@ -538,6 +538,29 @@ async def test_what_a_model_chose_after_the_question_was_sent_comes_with_the_nex
     assert len(person.heard("recalled")) == 1
 
 
+async def test_a_model_that_chooses_memories_is_told_which_tools_were_used_lately(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """R2."""
+    memory, _ = opened(project, provider, server, **{"recall.selector": "model"})
+    memory.add(FROZEN)
+    chosen: list[str] = []
+    answers = [once_recalled, lambda _: says("Nothing."), once_recalled]
+
+    def step(body: Body) -> Outcome:
+        if "tools" not in body:
+            chosen.append(str(body))
+            return says('{"selected_memories": []}')
+        return answers.pop(0)(body) if answers else says("In March.")
+
+    server.add(*[step] * 20)
+    async with host_of(memory, is_learning=False) as host:
+        await host.say("What is here?")
+        assert not any("Glob" in body for body in chosen)
+        await host.say("Until when are deploys frozen?")
+    assert "Glob" in chosen[-1]
+
+
 async def test_what_was_said_and_never_answered_is_learned_by_the_next_conversation(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:
@@ -800,6 +823,26 @@ async def test_a_side_question_leaves_no_trace_and_pays_for_its_own_words(
     assert "capital" not in str(main_requests(server)[-1])
 
 
+async def test_a_side_question_is_answered_while_a_command_waits_for_its_yes(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """H1: a call that has no result yet is no part of what the fork knows."""
+    memory, _ = opened(project, provider, server)
+    server.add(*script(calls(("Bash", {"command": "touch made"})), says("Made."), forks=lambda _: says("Paris.")))
+    answers: list[str | None] = []
+    host: ChatHost
+
+    async def asks_back(_: Permission) -> Consent:
+        answers.append(await host.aside("What is the capital of France?"))
+        return "once"
+
+    async with ChatHost(memory, ask=asks_back, options=HostOptions(is_learning=False)) as host:
+        assert (await host.say("Make it.")).text == "Made."
+    assert answers == ["Paris."] and (project / "made").exists()
+    (aside,) = [one.body for one in server.requests if "capital" in str(one.body)]
+    assert "touch made" not in str(aside), "what nobody agreed to yet is not told as done"
+
+
 @pytest.mark.parametrize("what", ["aside", "compact"])
 async def test_what_a_person_waits_for_beside_a_turn_is_stopped_like_one_and_the_chat_goes_on(
     provider: Provider, server: ProviderServer, project: Path, what: str
@@ -891,9 +934,11 @@ async def test_memory_that_a_file_of_settings_switches_off_is_in_no_further_requ
     async with host_of(memory) as host:
         for is_on in (True, False, True):
             switch_in_file(memory, is_on=is_on)
+            await host.aside("Which way is north?")
             await host.say("Hello!")
-            sent = str(main_requests(server)[-1])
-            assert ("# Memory" in sent) is ("auditors" in sent) is is_on
+            aside = next(one.body for one in reversed(server.requests) if "Which way" in str(one.body))
+            for sent in (str(aside), str(main_requests(server)[-1])):
+                assert ("# Memory" in sent) is ("auditors" in sent) is is_on
 
 
 async def test_more_tools_can_be_put_into_the_box(provider: Provider, server: ProviderServer, project: Path) -> None:
