@@ -340,10 +340,14 @@ async def test_a_conversation_that_outgrew_the_window_is_compacted_and_goes_on(
     async with host_of(memory, person) as host:
         for number in range(14):
             assert (await host.say(f"Part {number}. {'text ' * 800}")).ending == "done"
+            if not number:
+                await asyncio.to_thread(memory.add, FROZEN)
+                assert "Deploys" not in host.assembly.context.text
         assert person.heard("compacted"), person.heard("notice")
         assert len(host.conversation.messages) < 28
         assert [str(body).count("The date is") for body in main_requests(server)] == [1] * 14
         assert host.assembly.context.text.startswith("The project lies in")
+        assert "Deploys are frozen" in host.assembly.context.text, "what was learned meanwhile is in the index now"
 
 
 async def test_a_summary_is_asked_for_behind_the_bytes_of_the_conversation_and_the_day_is_told_anew(

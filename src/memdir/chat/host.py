@@ -433,7 +433,6 @@ class ChatHost:
             self._emit("notice", text=f"The conversation was not compacted: {reason}.")
             return None
         self.assembly.forget()
-        self._answered = None
         if is_automatic:
             self._write_unwritten()  # the day is told again
         self._emit("compacted", **vars(outcome))
