@@ -230,7 +230,7 @@ class Layout:
         root = os.path.join(self._agent_folders[scope], name)
         if scope == "user":
             return Place(root, agent=agent)
-        state = os.path.join(self.project_home, "agents", f"{scope}-{name}{STATE_SUFFIX}")
+        state = os.path.join(self.project_home, "agents", self._tree(""), f"{scope}-{name}{STATE_SUFFIX}")
         if has_link_below(self.work_tree, root):
             raise PathEscape(f"a part of {root} is a link", remedy="Remove the link; it came with the repository")
         unshared = os.path.dirname(root) if scope == "local" else ""
@@ -262,10 +262,13 @@ class Layout:
 
     @property
     def magic_docs(self) -> Place:
-        """Copies of a work tree's magic docs as updates found and left them, for their history (M3). A linked worktree
-        has files of its own; the main one keeps its place when the project is moved."""
-        name = "main" if self.work_tree == self.project else slug_of(nfc(self.work_tree))
-        return Place(os.path.join(self.project_home, _MAGIC_DOCS, name))
+        """Copies of a work tree's magic docs as updates found and left them, for their history (M3)."""
+        return Place(os.path.join(self.project_home, _MAGIC_DOCS, self._tree("main")))
+
+    def _tree(self, main: str) -> str:
+        """The folder of what is kept about files in the work tree. A linked worktree has files of its own; the main one
+        keeps its place when the project is moved."""
+        return main if self.work_tree == self.project else slug_of(nfc(self.work_tree))
 
     def session(self, session_id: str) -> str:
         """The transcript of a session. Ids come from hosts: one that could lead elsewhere is refused."""

@@ -87,6 +87,27 @@ async def test_a_memory_that_is_empty_begins_with_it_and_saved_times_travel(bob:
     assert bob.list(scope=SCOPE) == [] and stands(bob).state == "none", "what was taken back does not come again"
 
 
+def test_a_worktree_begins_with_it_too_and_the_memory_of_another_one_stays_as_it_was(
+    repository: Path, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    """A1, S3: files of its own, so nothing that is known of those elsewhere holds for them."""
+    first = open_memory(repository)
+    first.add(FLAKY, "project", name="one", scope=SCOPE)
+    save(first)
+    git("add", ".memdir", cwd=repository)
+    git("commit", "--quiet", "--message=snapshot", cwd=repository)
+    git("worktree", "add", "--quiet", str(tmp_path / "second"), cwd=repository)
+    second = open_memory(tmp_path / "second")
+    assert second.layout.project_home == first.layout.project_home
+    assert stands(second).state == "initialize"
+    assert take_up(second.stores.of(SCOPE), stands(second)).added == ["project_one.md"]
+    second.forget("one", scope=SCOPE)
+    first.stores.of(SCOPE).record_outside_changes()
+    assert [commit.source for commit in first.stores.of(SCOPE).history.log()] == ["host"]
+    first.undo(scope=SCOPE)
+    assert first.list(scope=SCOPE) == [], "what was done here last is what is taken back"
+
+
 async def test_nothing_begins_by_itself_where_nothing_is_kept(bob: MemDir) -> None:
     async with host_of(bob, is_learning=False) as host:
         await host.agents.run({"agent": "reviewer", "task": "Is the retry test flaky?"}, host.tools.context)
