@@ -30,6 +30,7 @@ _JOINS = re.compile(
     r"|\s(?=(?:and|but|then|und|aber|et|mais|y|pero|e|ed|ma|mas|en|maar|i|ale|och|men|og|ve|ama|и|но|а|і|та|але|a)\s)|(?=并且|而且|但)"
 )
 _APART = re.compile(r"(?:^|(?<=[,;:!.…]\s))\W*(\w+)\s*[,;:!.…—–]+(?=\s*\w)")  # "no, use tabs" denies what came before
+_CALLING_OFF = ("forget-rule", "forget-said")  # what asks to forget something that is kept, wherever it stands
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
 _table = cache(open_table)
 
@@ -253,22 +254,36 @@ def takes_back(text: str) -> bool:
 
 
 def calls_off(text: str) -> bool:
-    """Whether a sentence asks to forget something that is kept."""
-    return bool(_calling_off().match(text.lstrip()) or anywhere("forget-rule").search(text))
+    """Whether a sentence asks to forget something that is kept, and not never to forget it."""
+    said = kept_in_mind(text).strip()
+    return bool(_calling_off().match(said) or any(anywhere(one).search(said) for one in _CALLING_OFF))
+
+
+def called_off_among(texts: Sequence[str], said: str) -> list[int]:
+    """Which of these texts a sentence calls off by its subject: the only one that has all that it names."""
+    is_plain = _calling_off().match(said.strip()) or anywhere("forget-said").search(said)
+    named = _terms(taken_back(said)) if is_plain else frozenset()
+    found = [at for at, text in enumerate(texts) if named and named <= _terms(text)]
+    return found if len(found) == 1 else []
 
 
 def taken_back(text: str) -> str:
     """What such a sentence speaks of, without the words that take it back."""
     text = _calling_off().sub(r"\g<named> ", text)
-    return anywhere("take-back").sub(" ", anywhere("forget-rule").sub(" ", text))
+    for meaning in (*_CALLING_OFF, "as-said", "take-back"):
+        text = anywhere(meaning).sub(" ", text)
+    return text
 
 
 @cache
 def _calling_off() -> re.Pattern[str]:
     """Forget the Friday rule, vergiss die Freitagsregel: not the rule check, which is none that is kept."""
-    kept, named = alternatives("is-kept").removeprefix(r"(?<!\w)"), r"(?:\s+[\w'’-]+){0,4}?\s+(?:\w{3,}?(?=s?\w))??"
-    after = rf"\s*(?:[.,;:!…]|$|(?:{alternatives('of-what')}))"
-    return re.compile(rf"(?:{alternatives('forgets')})(?P<named>{named})s?{kept}(?={after})", re.IGNORECASE)
+    kept = alternatives("is-kept").removeprefix(r"(?<!\w)")
+    named = r"(?:\s+[\w'’-]+){0,4}?\s+(?:\w{3,}?(?=s?\w)|[\w-]+-)??"
+    polite = alternatives("polite")
+    after = rf"\s*(?:[.,;:!…]|$|(?:{polite}|{alternatives('of-what')}))"
+    begins = rf"(?:(?:{polite})\W+)?(?:{alternatives('forgets')})"
+    return re.compile(rf"{begins}(?P<named>{named})s?{kept}(?={after})", re.IGNORECASE)
 
 
 def kept_in_mind(text: str) -> str:
@@ -279,7 +294,11 @@ def kept_in_mind(text: str) -> str:
 
 @cache
 def _not_calling_off() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives('negated')})\s+(?:{alternatives('forget-rule')})", re.IGNORECASE)
+    """Denied before it, "you must not delete the note", or as German does: "vergiss die Regel nicht"."""
+    rule, behind = "|".join(map(alternatives, _CALLING_OFF)), alternatives("negated-behind")
+    before = rf"(?:{alternatives('negated')})(?:\s+[\w'’]+){{0,3}}?\s+(?:{rule})"
+    denied = rf"\s+(?:{behind})|[^,.;:!?]*\s(?:{behind})\s*(?:[,.;:!?]|$)"
+    return re.compile(rf"{before}|(?:{alternatives('forgets')})(?={denied})", re.IGNORECASE)
 
 
 def _clauses(text: str, denies: re.Pattern[str]) -> list[str]:

@@ -106,11 +106,37 @@ def test_a_decision_that_is_told_again_was_no_other_before() -> None:
         ("Branch names begin with the ticket number", "please forget the rule about branch names and ticket numbers"),
         ("Never deploy on Fridays, the on-call team is thin", "Forget the Friday rule."),
         ("Never deploy on Fridays, the on-call team is thin", "Ignore the rule about Friday deploys."),
+        ("Always use pnpm instead of npm, npm breaks our lockfiles", "forget the thing about pnpm"),
+        ("Always use pnpm instead of npm, npm breaks our lockfiles", "Forget the pnpm rule please."),
+        ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "vergiss bitte das mit pnpm"),
+        ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "Vergiss bitte die pnpm-Regel."),
+        ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "vergiss was ich über pnpm gesagt habe"),
     ],
 )
 def test_a_rule_called_off_in_so_many_words_is_deleted(rule: str, words: str) -> None:
     found = drafts(f"u: {words}\na: Forgotten.", memory("feedback_rule.md", rule), FONTS)
     assert [(draft.action, draft.file) for draft in found] == [("delete", "feedback_rule.md")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("Never deploy on Fridays, the on-call team is thin", "Don't forget the rule about Friday deploys."),
+        ("Never deploy on Fridays, the on-call team is thin", "Never drop the rule about Friday deploys."),
+        ("Never deploy on Fridays, the on-call team is thin", "I did not say you can forget the Friday deploy rule"),
+        ("Deploye nie freitags, alle sind weg", "Bitte vergiss die Regel nicht, dass freitags nicht deployed wird"),
+        ("Deploye nie freitags, alle sind weg", "Vergiss nie die Regel, dass freitags keiner deployed"),
+        ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "vergiss das mit pnpm bitte nicht"),
+    ],
+)
+def test_a_rule_that_is_not_to_be_forgotten_is_not_deleted(rule: str, words: str) -> None:
+    found = drafts(f"u: {words}\na: I will not.", memory("feedback_rule.md", rule), FONTS)
+    assert not [draft for draft in found if draft.action == "delete"]
+
+
+def test_what_two_memories_may_mean_is_not_deleted_by_its_subject() -> None:
+    rules = [memory("feedback_one.md", "Use pnpm, never npm"), memory("feedback_two.md", "Run pnpm audit on Mondays")]
+    assert not drafts("u: vergiss bitte das mit pnpm\na: Welches?", *rules)
 
 
 @pytest.mark.parametrize(

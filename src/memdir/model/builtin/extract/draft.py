@@ -5,7 +5,7 @@ A draft has a body of rule, Why and How to apply, with names, absolute dates and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -23,7 +23,7 @@ from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.language import anywhere
 from memdir.text.naming import describe_rule, file_stem, free_key, title
-from memdir.text.nearness import calls_off
+from memdir.text.nearness import called_off_among, calls_off
 from memdir.text.sentences import STOPS, facts_in, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word, split_words
@@ -77,17 +77,17 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 
-def _revocations(turns: Sequence[UserTurn], shelf: Shelf, matching: Mapping[str, float]) -> list[MemoryDraft]:
-    """Deletions, one for each memory that is clearly meant."""
-    drafts: dict[str, MemoryDraft] = {}
+def _revocations(turns: Sequence[UserTurn], shelf: Shelf, matching: Mapping[str, float]) -> Iterator[MemoryDraft]:
+    """Deletions of the memories that are clearly meant."""
     said = ((turn, seen) for turn in turns for seen in turn.seen if "question" not in seen.features)
     for turn, seen in ((turn, seen) for turn, seen in said if calls_off(seen.clause.text)):
         judged = Scored(seen, dict.fromkeys(CLASSES, 0.0))
-        for kind in dict.fromkeys(memory.type or "" for memory in shelf.memories):
-            memory, odds = best_match(MemoryCandidate(kind, turn, (judged,), alone=False), shelf, matching)
-            if memory and odds >= REVOKED:
-                drafts.setdefault(memory.file, MemoryDraft(**vars(memory), action="delete", message=turn.line.message))
-    return list(drafts.values())
+        kinds = dict.fromkeys(memory.type or "" for memory in shelf.memories)
+        found = [best_match(MemoryCandidate(kind, turn, (judged,), alone=False), shelf, matching) for kind in kinds]
+        meant = [memory for memory, odds in found if memory and odds >= REVOKED]
+        heads = [f"{memory.name} {memory.description}" for memory in shelf.memories]
+        for memory in meant or [shelf.memories[at] for at in called_off_among(heads, seen.clause.text)]:
+            yield MemoryDraft(**vars(memory), action="delete", message=turn.line.message)
 
 
 def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]) -> MemoryDraft | None:
