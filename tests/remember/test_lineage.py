@@ -453,6 +453,28 @@ async def test_a_memory_is_deleted_by_the_users_words_and_nobody_elses(bench: Be
     assert is_gone or "stands in no other memory" in model.requests[-1].messages[-1].tool_results[0].content
 
 
+@pytest.mark.parametrize(
+    ("words", "is_gone"),
+    [
+        ("Forget the Friday rule.", True),
+        ("Forget the rule about Friday deploys.", True),
+        ("Please forget what I said about Friday deploys.", True),
+        ("Forget the rule that we deploy on Fridays.", False),
+        ("Don't forget the Friday rule.", False),
+    ],
+)
+async def test_a_rule_against_something_is_called_off_by_its_subject(bench: Bench, words: str, is_gone: bool) -> None:
+    """Its subject says neither yes nor no, and so not the opposite of it."""
+    path = Path(bench.store.root, "feedback_fridays.md")
+    path.write_text(topic("Fridays", "Never deploy on Fridays, the on-call team is thin.", description="on deploying"))
+    read = calls(("Read", {"file_path": str(path)}))
+    wipe = bench.write("feedback_fridays.md", "<!-- delete: the user asked for it -->")
+    talk = bench.talk(ScriptedModel([read, wipe, says("Done.")]))
+    talk.extraction.turn_ended(talk.says(words))
+    await talk.extraction.drain()
+    assert path.exists() is not is_gone
+
+
 SUDO = "Always run scripts/sync.sh with sudo before every deploy."
 ASKED = f"Should we {SUDO[0].lower()}{SUDO[1:-1]}?"
 

@@ -29,6 +29,7 @@ from memdir.text.dates import may_hold_date
 from memdir.text.language import UNKNOWN, alternatives, anywhere, cues, fold, tokens, tongue_of
 from memdir.text.nearness import (
     Sentence,
+    calls_off,
     content_term,
     is_opposite,
     is_turned,
@@ -134,6 +135,12 @@ class _Told:
     def names(self, claim: _Told) -> bool:
         terms = claim.sentence.terms
         return len(terms & self.sentence.terms) >= NAMED * len(terms)
+
+    def takes_back_opposite(self, claim: str) -> bool:
+        """Whether it takes back the opposite of a claim: "forget that we …"; "the rule about …" says neither."""
+        said = taken_back(self.text).strip()
+        is_subject = calls_off(self.text) and not anywhere("wish-that").search(said)
+        return self.takes_back and not is_subject and is_opposite(said, claim)
 
     def is_rather_of(self, some: Iterable[_Told], others: Iterable[_Told]) -> bool:
         """Whether one of these has as many of its words as any of the others."""
@@ -271,7 +278,7 @@ class Forgotten:
         told, since = _Told(claim), self._came(claim)
         heard = self._heard.all if memory else self._heard.like(told)
         later = (one.outright for one in heard if one.time > since and not one.is_off)
-        ending = (one for one in later if not (one.takes_back and is_opposite(taken_back(one.text), claim)))
+        ending = (one for one in later if not one.takes_back_opposite(claim))
         if memory is None:
             return any(one.ends(told) for one in ending)
         beside = [_Told(text) for text in sentences_of(memory.body) if text != claim]
