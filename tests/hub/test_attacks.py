@@ -477,21 +477,27 @@ def test_who_loses_a_right_while_a_body_is_on_its_way_writes_nothing_with_it(vic
 
 
 @contextmanager
-def looked_through_slowly(folder: Path, *keys: str) -> Iterator[tuple[HubServer, Callable[[str], IO[bytes]]]]:
+def looked_through_slowly(
+    folder: Path, *keys: str, database: str = ""
+) -> Iterator[tuple[HubServer, Callable[[str], IO[bytes]]]]:
     """A hub whose look at an entry lasts until the file that it waits for is closed; to open one waits for the look."""
     for key in keys:
         os.mkfifo(folder / key)
     slow = "from memdir.hub.hub_state import Hub; Hub.__init__.__kwdefaults__['check'] = lambda key, _: open("
-    server = start_hub(str(folder / "hub.sqlite3"), folder / "log", before=f"{slow}{str(folder)!r} + '/' + key).read()")
+    place = database or str(folder / "hub.sqlite3")
+    server = start_hub(place, folder / "log", before=f"{slow}{str(folder)!r} + '/' + key).read()")
     try:
         yield server, lambda key: (folder / key).open("wb")
     finally:
         server.stop()
 
 
-def test_who_loses_a_right_while_a_text_is_looked_through_writes_nothing_with_it(tmp_path: Path) -> None:
+def test_who_loses_a_right_while_a_text_is_looked_through_writes_nothing_with_it(
+    hub: HubServer, tmp_path: Path
+) -> None:
     long = "long " * 1_000  # for a thread of its own
-    with looked_through_slowly(tmp_path, "a.md", "b.md") as (server, look), ThreadPoolExecutor(2) as beside:
+    slow = looked_through_slowly(tmp_path, "a.md", "b.md", database=hub.database)
+    with slow as (server, look), ThreadPoolExecutor(2) as beside:
         team = server.team("left alone")
         bob, eve = server.member(team, "bob"), server.member(team, "eve")
         asked = beside.submit(bob.put, "a.md", long)
