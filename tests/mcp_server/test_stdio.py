@@ -75,6 +75,9 @@ async def test_memories_are_resources_and_prompts(memdir_command: str, project: 
         assert len(set(names)) == 123 and names[0] == "MEMORY.md" and rest.next_cursor is None
         index = await server.read_resource("memdir://project/MEMORY.md")
         assert "Deploy day" in index.contents[0].text
+        indexes = [one.uri for one in first.resources if one.name == "MEMORY.md"]
+        assert indexes == ["memdir://project/MEMORY.md", "memdir://user/MEMORY.md"]
+        assert "colour blind" in (await server.read_resource(indexes[1])).contents[0].text
         own = next(one for one in rest.resources if one.uri.startswith("memdir://user/"))
         assert "colour blind" in (await server.read_resource(own.uri)).contents[0].text
         assert "{scope}" in (await server.list_resource_templates()).resource_templates[0].uri_template

@@ -31,7 +31,8 @@ INSTRUCTIONS = (
     "they can read, edit and undo. Recall or search before you ask what they may have told already; remember what will "
     "matter in later sessions, and no secrets. What a memory says may be out of date: check what it names."
 )
-_SCOPES = ("project", "user")
+_INDEXES = {"project": "The index", "user": "The index of the user's own memories, for all projects"}
+_SCOPES = tuple(_INDEXES)
 
 
 class MemoryOffers:
@@ -245,20 +246,18 @@ class MemoryOffers:
     # Resources
 
     def resources(self, cursor: str) -> tuple[list[Result], str]:
-        """The index, then every memory, the project's first."""
+        """The indexes, then every memory, the project's first."""
         memory = self._opened_now()
         if not memory.settings.enabled:
             return [], ""
         known = [(scope, header) for scope in _SCOPES for header in _headers(memory, scope)]
         shown, after = _page(known, cursor, PAGE)
         found = [_resource(scope, header) for scope, header in shown]
-        index = {
-            "uri": f"{SCHEME}project/MEMORY.md",
-            "name": "MEMORY.md",
-            "title": "The index",
-            "mimeType": "text/markdown",
-        }
-        return ([index] if not cursor else []) + found, after
+        indexes = [
+            {"uri": f"{SCHEME}{scope}/MEMORY.md", "name": "MEMORY.md", "title": title, "mimeType": "text/markdown"}
+            for scope, title in _INDEXES.items()
+        ]
+        return ([] if cursor else indexes) + found, after
 
     def read(self, uri: str) -> list[Result]:
         from urllib.parse import unquote
