@@ -116,8 +116,7 @@ class MemDir:
 
             if not is_of_person(text, name, description, now=now):
                 seen, scope = notice(text, now), "project"
-        whose = "user" if seen.kind == "user" and self.places.learns_for_all_projects else "project"
-        store = self.stores.to_write(scope or whose)
+        store = self.stores.to_write(scope or self._scope_of(seen.kind, seen.text))
         return add_memory(
             store, seen.text, kind=seen.kind, **words, origin=self._origin(session), allow_secret=allow_secret
         )
@@ -484,6 +483,14 @@ class MemDir:
         from memdir.team_memory import TeamMemory
 
         return TeamMemory(self.places, self.stores, self.clock, self.sink, purge=self.purge)
+
+    def _scope_of(self, kind: str, text: str) -> str:
+        """Whose a memory is that comes without a scope: as extraction judges what a person says (T1)."""
+        from memdir.remember.lineage import is_personal
+
+        is_rule = kind == "feedback" and self._source != MODEL_CALLS
+        is_own = kind == "user" or (is_rule and is_personal([text]))
+        return "user" if is_own and self.places.learns_for_all_projects else "project"
 
     def _origin(self, session: str = "") -> Origin:
         from memdir.store.history import Origin

@@ -944,6 +944,20 @@ async def test_a_key_that_is_pressed_twice_takes_back_two_changes(project: Path)
         await seen.shows("Taken back: remember Deploys are on Tuesdays")
 
 
+async def test_what_a_person_has_kept_about_themselves_is_kept_for_all_projects(project: Path) -> None:
+    """T1: as when they only say it."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with alive(project, memory=memory) as seen:
+        for text, name in {"I am blind": "user_i_am_blind", "Answer me briefly": "feedback_answer_me_briefly"}.items():
+            seen.press(f"/remember {text}\r")
+            await seen.shows(f"Remembered for all your projects: {name}.md")
+        seen.press("/remember In this repo use tabs\r")
+        await seen.shows("Remembered: feedback_in_this_repo_use_tabs.md")
+        assert len(memory.list(scope="user")) == 2
+        seen.press(F5 + F5)
+        await seen.until(lambda: len(memory.list(scope="user")) == 1 and not memory.list())
+
+
 async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterwards(project: Path) -> None:
     async with alive(project) as seen:
         seen.press("Half a sen")

@@ -106,9 +106,10 @@ class Slash:
 
     async def do_remember(self, words: str) -> None:
         """keep something: /remember TEXT"""
-        added = await asyncio.to_thread(self._memory.add, words, session=self._host.session.id)
-        told = "Remembered: {}  (F5 takes it back)" if added.is_new else "Known already: {}"
-        self._screen.notice(told.format(added.memory.key), style="green")
+        added = await asyncio.to_thread(self._memory.add, words, scope=None, session=self._host.session.id)
+        is_own = added.memory.path.startswith(self._memory.places.of("user").root)
+        told = "Remembered{}: {}  (F5 takes it back)" if added.is_new else "Known already{}: {}"
+        self._screen.notice(told.format(" for all your projects" * is_own, added.memory.key), style="green")
 
     async def do_forget(self, words: str) -> None:
         """delete a memory: /forget NAME; what came from a session, a page or a person: /forget --source SOURCE"""
