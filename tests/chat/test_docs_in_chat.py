@@ -85,7 +85,8 @@ def test_a_script_is_told_too_and_keeps_nothing_that_it_shall_not(memdir: Callab
     said = "Look at @billing.md. We decided to use PostgreSQL 17 for the billing service because of the audit rules."
     for words in (("--no-learning", "--set", "magicDocs=true"), ()):
         quiet = memdir("chat", "-p", said, *words)
-        assert doc.read_text() == TEXT and ("config set magicDocs true" in quiet.err) == (not words)
+        assert doc.read_text() == TEXT
+        assert ("is a magic doc" in quiet.err) == ("config set magicDocs true" in quiet.err) == (not words)
     refused = memdir("chat", "-p", said, "--set", "magicDocs=true")
     assert doc.read_text() == TEXT and "`--allow edits` has it kept up to date" in refused.err
     lines = memdir("chat", "-p", said, "--json", "--set", "magicDocs=true", "--allow", "edits").out.splitlines()
