@@ -22,7 +22,7 @@ from memdir.transcript import ToolUse, user
 from memdir.types import DreamReport, DreamTask
 from tests.chat.hosts import QUIET, Answered, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
-from tests.model.providers import PROVIDERS, Provider
+from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
 from tests.provider_server.script import Body, Outcome
 from tests.test_session import switch_in_file
@@ -101,6 +101,20 @@ async def test_forty_turns_read_their_conversation_from_the_cache(
     later = spent[2:]
     share = sum(one.cache_read for one in later) / sum(one.prompt for one in later)
     assert share >= 0.95, f"{share:.1%}"
+
+
+async def test_what_is_the_same_for_everybody_is_read_from_the_cache_by_any_conversation(
+    server: ProviderServer, project: Path, tmp_path: Path
+) -> None:
+    """P6: what differs, a project and its memory, stands behind a boundary. Where a provider marks one."""
+    (tmp_path / "other").mkdir()
+    server.add(*script())
+    for folder in (project, tmp_path / "other"):
+        memory, _ = opened(folder, ANTHROPIC, server)
+        memory.add(FROZEN)
+        async with host_of(memory, is_learning=False) as host:
+            end = await host.say("Hello!")
+    assert end.usage.cache_read > end.usage.prompt / 4
 
 
 async def test_who_asks_again_on_another_day_is_answered_as_of_that_day(
