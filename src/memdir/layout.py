@@ -146,7 +146,6 @@ class Layout:
     daemon = _Below("home", "memdir-daemon")  # what keeps the sentence model; the home may be another agent's
     prices = _Below("home", "prices.json")  # the user's own prices of models
     prompts = _Below("home", "prompts")  # the user's own versions of prompts (P8)
-    commands = _Below("home", "commands")  # the user's own commands in a chat
     project_commands = _Below("work_tree", PROJECT_FOLDER, "commands")  # those that came with the repository
     project_folder = _Below("work_tree", PROJECT_FOLDER)
     project_agents = _Below("work_tree", PROJECT_FOLDER, "agents")  # definitions of sub-agents that came with it

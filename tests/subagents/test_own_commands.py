@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir import MemDir, MemdirError, open_memory
+from memdir.chat.command import apart
 from memdir.subagents.own_commands import MAX_BYTES, MAX_COMMANDS, MAX_PROJECT_BYTES, OwnCommand, own_commands
 from tests.chat.hosts import host_of
 
@@ -23,7 +24,7 @@ def memory(project: Path) -> MemDir:
 @pytest.fixture
 def write(memory: MemDir) -> Callable[..., Path]:
     def written(name: str, text: str = "Do it.", *, own: bool = False) -> Path:
-        path = Path(memory.layout.commands if own else memory.layout.project_commands, name)
+        path = Path(memory.environment.home if own else memory.layout.project_folder, "commands", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
@@ -57,8 +58,8 @@ def test_a_project_never_stands_in_for_a_command_of_the_person(
     """Also where theirs is a link into their dotfiles, too large or cannot be read."""
     (tmp_path / "dotfiles.md").write_text("Mine.", encoding="utf-8")
     write("large.md", "x" * (MAX_BYTES + 1), own=True)
-    Path(memory.layout.commands, "linked.md").symlink_to(tmp_path / "dotfiles.md")
-    Path(memory.layout.commands, "broken.md").symlink_to(tmp_path / "nowhere.md")
+    Path(memory.environment.home, "commands/linked.md").symlink_to(tmp_path / "dotfiles.md")
+    Path(memory.environment.home, "commands/broken.md").symlink_to(tmp_path / "nowhere.md")
     write("prüfen.md", "Prüfe es.", own=True)
     for name in ("large", "Linked", "linked", "broken"):
         write(f"{name}.md", "Theirs.")
@@ -69,6 +70,14 @@ def test_a_project_never_stands_in_for_a_command_of_the_person(
     for name in ("large", "broken"):
         with pytest.raises(MemdirError, match=f"/{name} cannot be read"):
             all_of_them[name].text("")
+
+
+def test_with_memory_off_the_person_s_own_are_there_and_go_first(memory: MemDir, write: Callable[..., Path]) -> None:
+    """A chat with memory off has a home that goes away with it; commands are no memory."""
+    write("note.md", "Mine.", own=True)
+    write("note.md", "Theirs.")
+    (one,) = found(apart(memory)).values()
+    assert (one.is_project, one.text("")) == (False, "Mine.")
 
 
 def test_where_it_is_from_stands_first_and_nothing_is_smuggled_in(memory: MemDir, write: Callable[..., Path]) -> None:

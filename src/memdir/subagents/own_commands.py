@@ -71,8 +71,8 @@ class OwnCommand:
 def own_commands(memory: MemDir, taken: Collection[str]) -> dict[str, OwnCommand]:
     """All that there are, by name: those of the person, whatever they are called, and those of the project whose names
     are neither theirs nor taken."""
-    layout = memory.layout
-    own = {name: OwnCommand(name, path, is_project=False) for name, path in _files(layout.commands, _NAME)}
+    layout, folder = memory.layout, os.path.join(memory.environment.home, "commands")  # with memory off, too
+    own = {name: OwnCommand(name, path, is_project=False) for name, path in _files(folder, _NAME)}
     known = {name.casefold() for name in (*own, *taken)}
     for name, path in _files(layout.project_commands, _PROJECT_NAME):
         if name.casefold() not in known and not has_link_below(layout.work_tree, path):
