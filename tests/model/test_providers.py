@@ -50,6 +50,14 @@ async def test_usage_is_what_the_provider_counted(model: Model, provider: Provid
     assert first.usage.output > 0
 
 
+async def test_a_server_that_counts_no_tokens_is_heard_all_the_same(server: ProviderServer) -> None:
+    server.add(Answer((Words("Tuesdays."),), is_uncounted=True))
+    model = ANTHROPIC.open(server)
+    reply = await model.complete(ANTHROPIC.request())
+    await model.close()
+    assert (reply.message.text, reply.usage.total) == ("Tuesdays.", 0)
+
+
 async def test_parallel_tool_calls_keep_their_order_ids_and_arguments(
     model: Model, provider: Provider, server: ProviderServer
 ) -> None:

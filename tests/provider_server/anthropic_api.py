@@ -82,15 +82,16 @@ class AnthropicApi:
         ).encode()
 
     def events(self, answer: Answer, body: Body, use: CacheUse) -> list[bytes]:
-        usage = {**_usage(answer, use), "output_tokens": 1}
-        start = {**self._head(body, use), "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+        first, last = {**_usage(answer, use), "output_tokens": 1}, {"output_tokens": output_tokens(answer)}
+        used, more = ({} if answer.is_uncounted else {"usage": usage} for usage in (first, last))
+        start = {**self._head(body, use), "content": [], "stop_reason": None, "stop_sequence": None, **used}
         found = [event({"type": "message_start", "message": start}, "message_start"), self.keep_alive()]
         for index, part in enumerate(answer.parts):
-            first, deltas = self._streamed(part)
-            found.append(_indexed("content_block_start", index, content_block=first))
+            block, deltas = self._streamed(part)
+            found.append(_indexed("content_block_start", index, content_block=block))
             found += [_indexed("content_block_delta", index, delta=delta) for delta in deltas]
             found.append(_indexed("content_block_stop", index))
-        ended = {"type": "message_delta", "delta": _end(answer), "usage": {"output_tokens": output_tokens(answer)}}
+        ended = {"type": "message_delta", "delta": _end(answer), **more}
         return [*found, event(ended, "message_delta"), event({"type": "message_stop"}, "message_stop")]
 
     def keep_alive(self) -> bytes:

@@ -60,6 +60,7 @@ class Answer:
     parts: tuple[Part, ...]
     is_cut: bool = False
     is_refusal: bool = False
+    is_uncounted: bool = False  # as by a server that copies Anthropic's API and counts no tokens
 
     @property
     def has_calls(self) -> bool:

@@ -157,7 +157,7 @@ class MessageReader(ReplyReader):
         match event.type:
             case "message_start":
                 self._model, self._id = event.message.model, event.message.id
-                self._usage = plain_json(event.message.usage)
+                self._usage = plain_json(getattr(event.message, "usage", None)) or {}  # some servers count none
             case "content_block_start":
                 block = _GrowingBlock(plain_json(event.content_block))
                 self._blocks[event.index] = block
@@ -170,7 +170,7 @@ class MessageReader(ReplyReader):
                     self.tell(words)
             case "message_delta":
                 self._stop = event.delta.stop_reason or self._stop
-                self._usage |= plain_json(event.usage)  # brought up to date
+                self._usage |= plain_json(getattr(event, "usage", None)) or {}  # brought up to date
             case "message_stop":
                 self._is_complete = True
 
