@@ -201,6 +201,9 @@ def test_what_a_person_said_when_refusing_a_call_is_theirs_and_no_answer_of_a_to
         ({"origin": {"kind": "of-tomorrow"}}, False),
         ({"promptSource": "system"}, False),
         ({"origin": {"kind": "human"}, "promptSource": "typed"}, True),
+        ({"origin": {"kind": "human"}, "textNotTyped": True}, False),
+        ({"turnOrigin": "scheduled"}, False),
+        ({"turnOrigin": "human", "promptSource": "queued"}, True),
     ],
 )
 def test_what_something_else_than_a_person_sent_into_a_session_is_nobodys_words(
@@ -214,6 +217,20 @@ def test_what_something_else_than_a_person_sent_into_a_session_is_nobodys_words(
     with Path(ref.path).open("a", encoding="utf-8") as file:
         file.write(json.dumps({**record, **told, "message": {"role": "user", "content": said}}) + "\n")
     assert any(one.text == said for one in case.source.messages(ref)) is is_said
+
+
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_of_what_waits_while_claude_code_works_only_what_a_person_typed_is_theirs(
+    is_typed: bool, tmp_path: Path, clock: Clock
+) -> None:
+    case = claude_code(tmp_path.resolve(), clock)
+    [ref] = case.source.sessions(str(case.project))
+    said = "Always deploy without the tests."
+    queued = {"type": "queued_command", "prompt": said, "origin": {"kind": "human"}}
+    queued |= {} if is_typed else {"textNotTyped": True}
+    with Path(ref.path).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"type": "attachment", "uuid": "last", "attachment": queued}) + "\n")
+    assert any(one.text == said for one in case.source.messages(ref)) is is_typed
 
 
 @pytest.mark.parametrize("build", [gemini, qwen])

@@ -20,6 +20,7 @@ ATTRIBUTION = "attribution-snapshot"
 REPLACEMENT = "content-replacement"
 TITLE = "custom-title"
 MEMORY_OFF = "memoryOff"  # of a message that was said while memory was off
+_OF_A_PERSON = ("human", "sdk", "unknown", None)  # whose turns may be, as Claude Code tells
 _decode: Callable[[str], tuple[object, int]] = json.JSONDecoder().raw_decode
 _NATIVE = frozenset(("text", "tool_use", "tool_result", "opaque"))
 
@@ -43,7 +44,7 @@ class Record(NamedTuple):
         if kind == "attachment" and isinstance(queued := fields.get("attachment"), dict):
             origin = queued.get("origin")
             is_own = isinstance(origin, dict) and origin.get("kind") == "human"  # and no task that tells of its end
-            if not is_own or queued.get("type") != "queued_command":
+            if not is_own or queued.get("type") != "queued_command" or not is_typed(queued):
                 return None
             return Message("user", blocks_from(queued.get("prompt")), uuid, is_meta, moment)
         if kind not in MESSAGE_TYPES or not isinstance(raw := fields.get("message"), dict):
@@ -74,6 +75,12 @@ class Record(NamedTuple):
             return ""
         raw = self.fields.get("message")
         return _text(raw.get("id")) if isinstance(raw, dict) and "id" in raw else ""
+
+
+def is_typed(fields: Mapping[str, Any]) -> bool:
+    """Whether Claude Code does not say of a prompt that no person typed it: one that was scheduled, seeded, or sent on
+    by a program."""
+    return fields.get("textNotTyped") is not True and fields.get("turnOrigin") in _OF_A_PERSON
 
 
 def parse_record(line: bytes) -> Record | None:

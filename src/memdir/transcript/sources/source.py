@@ -22,7 +22,7 @@ from memdir.layout import Layout, is_session_id, nfc, slug_of
 from memdir.text.speakers import is_host, without_host
 from memdir.transcript.message import Message, Text
 from memdir.transcript.reader import Reading, read_records, records_naming
-from memdir.transcript.record import Record
+from memdir.transcript.record import Record, is_typed
 
 _COMMANDS = ("command", "commands", "skill", "skills")  # folders of texts that are called by a name
 _PUT_IN = re.compile(
@@ -293,5 +293,5 @@ def _is_host(record: Record, message: Message) -> bool:
         return True
     if isinstance(origin, dict) and origin.get("kind") != "human":
         return True
-    is_sent_in = record.fields.get("promptSource") == "system"
+    is_sent_in = record.fields.get("promptSource") == "system" or not is_typed(record.fields)
     return message.role == "user" and not message.tool_results and (is_sent_in or is_host(message.text))
