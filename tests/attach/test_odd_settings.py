@@ -312,6 +312,11 @@ def test_the_estimate_names_the_model_that_will_learn(user_home: Path, project: 
     assert PastSessions((), (("user", "a note"),)).learners(memory) == "", "notes are taken over as they are"
 
 
+def test_the_estimate_of_a_year_of_sessions_is_a_number_that_one_can_read() -> None:
+    year = PastSessions((SessionRef("a", "", "claude-code", 0.0, 411_900_000),), ())
+    assert year.estimate == "1 past session of this project, 411.9 MB, about 34,325,000 tokens to read"
+
+
 def test_the_copies_of_settings_are_for_no_other_eyes(run: Run, user_home: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

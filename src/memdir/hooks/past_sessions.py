@@ -61,7 +61,7 @@ class PastSessions:
         """How many, and about how much there is to read."""
         size = sum(ref.size for ref in self.refs)
         count = f"{len(self.refs)} past session{'' if len(self.refs) == 1 else 's'} of this project"
-        told = f"{count}, {size / 1e6:.1f} MB, about {max(1, size // BYTES_A_TOKEN // 1000)},000 tokens to read"
+        told = f"{count}, {size / 1e6:.1f} MB, about {max(1, size // BYTES_A_TOKEN // 1000) * 1000:,} tokens to read"
         notes = f"{counted(len(self.notes), 'note')} that Codex or Gemini CLI keeps"
         return " and ".join([*([told] if self.refs else []), *([notes] if self.notes else [])])
 
