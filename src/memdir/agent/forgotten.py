@@ -26,7 +26,7 @@ from memdir.store.topic import Topic
 from memdir.store.trust import marked_trust
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import may_hold_date
-from memdir.text.language import UNKNOWN, alternatives, anywhere, cues, fold, tokens, tongue_of
+from memdir.text.language import UNKNOWN, alternatives, anywhere, cues, fold, stems, tokens, tongue_of
 from memdir.text.nearness import (
     Sentence,
     calls_off,
@@ -139,7 +139,8 @@ class _Told:
     def takes_back_opposite(self, claim: str) -> bool:
         """Whether it takes back the opposite of a claim: "forget that we …"; "the rule about …" says neither."""
         said = taken_back(self.text).strip()
-        is_subject = calls_off(self.text) and not anywhere("wish-that").search(said)
+        is_said = anywhere("forget-that").search(self.text) or anywhere("wish-that").search(said)
+        is_subject = calls_off(self.text) and not is_said
         return self.takes_back and not is_subject and is_opposite(said, claim)
 
     def is_rather_of(self, some: Iterable[_Told], others: Iterable[_Told]) -> bool:
@@ -151,7 +152,7 @@ class _Told:
     def outright(self) -> _Told:
         """The same without what is only asked or supposed: "is it true that …?", "if she ever no longer …"."""
         is_asked = self.text.rstrip().endswith(("?", "？")) and not anywhere("asks").search(self.text)
-        said = "" if is_asked else _supposed(self.tongue).sub(" ", self.text)
+        said = "" if is_asked else _supposed(self.tongue).sub(" ", anywhere("polite").sub(" ", self.text))
         return self if said == self.text else replace(self, text=said)
 
     def tells_otherwise(self, claim: _Told) -> bool:
@@ -299,7 +300,8 @@ class Forgotten:
         if not said.takes_back:
             return False
         if said.named:
-            return 2 * len(said.named & memory.sentence.terms) >= len(said.named)
+            spelled = set(stems(taken_back(said.text))).intersection(stems(memory.text))  # emoji, emojis
+            return 2 * max(len(said.named & memory.sentence.terms), len(spelled)) >= len(said.named)
         return any(memory.nearness(one) >= SAID for one in self._heard.all if one.time < said.time)
 
     def was_taken_back(self, path: str, before: bytes | None, after: bytes | None) -> bool:

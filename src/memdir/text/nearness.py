@@ -249,41 +249,69 @@ def _tells(word: str) -> bool:
 
 def takes_back(text: str) -> bool:
     """Whether a sentence names something only to have it forgotten, to deny it or to forbid that it be kept."""
-    said = kept_in_mind(text)
-    return calls_off(said) or bool(anywhere("take-back").search(said))
+    return calls_off(text) or bool(anywhere("take-back").search(kept_in_mind(text)))
 
 
 def calls_off(text: str) -> bool:
     """Whether a sentence asks to forget something that is kept, and not never to forget it."""
     said = kept_in_mind(text).strip()
-    return bool(_calling_off().match(said) or any(anywhere(one).search(said) for one in _CALLING_OFF))
+    return bool(_called_off(said) or any(anywhere(one).search(said) for one in _CALLING_OFF))
 
 
-def called_off_among(texts: Sequence[str], said: str) -> list[int]:
-    """Which of these texts a sentence calls off by its subject: the only one that has all that it names."""
-    is_plain = _calling_off().match(said.strip()) or anywhere("forget-said").search(said)
-    named = _terms(taken_back(said)) if is_plain else frozenset()
-    found = [at for at, text in enumerate(texts) if named and named <= _terms(text)]
-    return found if len(found) == 1 else []
+def called_off(text: str) -> str:
+    """What a sentence asks to forget that is kept, and all of it: "the Friday rule", not "the Friday rule for deploys".
+    Empty where it asks for nothing of the kind, or not to."""
+    found = _called_off(kept_in_mind(text).strip())
+    return _said_off(found) if found and not (terms_in(found["named"]) and terms_in(found["more"])) else ""
+
+
+@lru_cache(maxsize=64)
+def _called_off(said: str) -> re.Match[str] | None:
+    found = next(filter(None, (form.match(f" {said}") for form in _calling_off())), None)
+    return None if found and at_end("negated").search(_said_off(found).rstrip(" .!…")) else found
+
+
+def _said_off(found: re.Match[str]) -> str:
+    return f"{found['named']} {found['more']}"
 
 
 def taken_back(text: str) -> str:
     """What such a sentence speaks of, without the words that take it back."""
-    text = _calling_off().sub(r"\g<named> ", text)
+    text = _said_off(found) if (found := _called_off(text)) else text
     for meaning in (*_CALLING_OFF, "as-said", "take-back"):
         text = anywhere(meaning).sub(" ", text)
     return text
 
 
+def named_alone(
+    words: Iterable[str], heads: Sequence[frozenset[str]], wholes: Sequence[frozenset[str]]
+) -> tuple[int, ...]:
+    """The number of the one text that has most of the words by which it is named, more than any other has."""
+    named = frozenset(words)
+    held = [(len(named & whole), len(named & head)) for head, whole in zip(heads, wholes, strict=True)]
+    best = max(held, default=(0, 0))
+    return (held.index(best),) if best[0] and best[0] >= MOSTLY * len(named) and held.count(best) == 1 else ()
+
+
 @cache
-def _calling_off() -> re.Pattern[str]:
-    """Forget the Friday rule, vergiss die Freitagsregel: not the rule check, which is none that is kept."""
+def _calling_off() -> list[re.Pattern[str]]:
+    """Forget the Friday rule, die Freitagsregel kannst du vergessen, the rule about Fridays no longer applies: not the
+    rule check, which is none that is kept."""
+    words = "wish-opens forgets ends-rule forget-said forget-that forgets-last lapsed asks of-what hence as-said"
+    opens, forgets, ends, said, that, last, lapsed, asks, of, hence, told = map(alternatives, words.split())
     kept = alternatives("is-kept").removeprefix(r"(?<!\w)")
-    named = r"(?:\s+[\w'’-]+){0,4}?\s+(?:\w{3,}?(?=s?\w)|[\w-]+-)??"
-    polite = alternatives("polite")
-    after = rf"\s*(?:[.,;:!…]|$|(?:{polite}|{alternatives('of-what')}))"
-    begins = rf"(?:(?:{polite})\W+)?(?:{alternatives('forgets')})"
-    return re.compile(rf"{begins}(?P<named>{named})s?{kept}(?={after})", re.IGNORECASE)
+    named = rf"(?P<named>(?:\s+[\w'’-]+){{0,4}}?\s+(?:\w{{3,}}?(?=s?-?\w))??)s?-?(?:{kept})"
+    opening = rf"[\s,;¿]*(?:(?:{opens})[\s,;:!…—–-]*){{0,6}}(?<!\bn[oã][on] )"
+    more, hence = rf"(?P<more>(?:\s+(?:{of})\s[^.,;:!?…]{{1,80}}?)?)", rf"(?:,?\s+(?:{hence}|{told}))*"
+    stop = rf"(?={hence}\s*(?:[.,;:!?…]|$))"
+    forms = (
+        rf"{opening}(?:{forgets}|{ends}){hence}{named}{more}{stop}",
+        rf"{opening}(?:{said})(?P<named>[^.;:!?…]*?)(?P<more>){stop}",
+        rf"{opening}(?:{that})(?P<named>)(?P<more>[^.;:!?…]*)",
+        rf"{opening}{named}{more}(?:\s+(?:{asks}))?{hence}\s+(?:{last}){stop}",
+        rf"{opening}{named}{more},?\s+(?:{lapsed}){stop}",
+    )
+    return [re.compile(form, re.IGNORECASE) for form in forms]
 
 
 def kept_in_mind(text: str) -> str:
@@ -297,7 +325,7 @@ def _not_calling_off() -> re.Pattern[str]:
     """Denied before it, "you must not delete the note", or as German does: "vergiss die Regel nicht"."""
     rule, behind = "|".join(map(alternatives, _CALLING_OFF)), alternatives("negated-behind")
     before = rf"(?:{alternatives('negated')})(?:\s+[\w'’]+){{0,3}}?\s+(?:{rule})"
-    denied = rf"\s+(?:{behind})|[^,.;:!?]*\s(?:{behind})\s*(?:[,.;:!?]|$)"
+    denied = rf"\s+(?:{behind})|[^,.;:!?]{{0,120}}\s(?:{behind})\s*(?:[,.;:!?]|$)"
     return re.compile(rf"{before}|(?:{alternatives('forgets')})(?={denied})", re.IGNORECASE)
 
 

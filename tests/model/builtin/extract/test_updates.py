@@ -111,6 +111,21 @@ def test_a_decision_that_is_told_again_was_no_other_before() -> None:
         ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "vergiss bitte das mit pnpm"),
         ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "Vergiss bitte die pnpm-Regel."),
         ("Bitte immer pnpm statt npm, npm macht unsere Lockfiles kaputt", "vergiss was ich über pnpm gesagt habe"),
+        ("Never deploy on Fridays, the on-call team is thin", "Ignore the Friday rule from now on"),
+        ("Never deploy on Fridays, the on-call team is thin", "Could you please forget the Friday rule?"),
+        ("Never deploy on Fridays, the on-call team is thin", "The rule about Fridays no longer applies."),
+        ("Never deploy on Fridays, the on-call team is thin", "Forget that we never deploy on Fridays."),
+        ("Never deploy on Fridays, the on-call team is thin", "We dropped the Friday rule."),
+        ("Never use emojis in client emails", "Delete the memory about emojis"),
+        ("Freitags wird nicht deployt", "vergiss die Freitagsregel"),
+        ("Freitags wird nicht deployt", "Kannst du die Regel mit dem Freitag vergessen?"),
+        ("Freitags wird nicht deployt", "Die Freitagsregel gilt nicht mehr"),
+        ("Freitags wird nicht deployt", "Ignorier ab jetzt die Freitagsregel"),
+        ("Keine Emojis in Mails an Kunden", "Die Emoji-Regel kannst du löschen."),
+        ("Ne jamais déployer le vendredi", "Peux-tu oublier la règle du vendredi ?"),
+        ("Ne jamais déployer le vendredi", "La règle du vendredi ne s'applique plus"),
+        ("Nunca desplegar los viernes", "¿Puedes olvidar la regla de los viernes?"),
+        ("Nunca desplegar los viernes", "La regla de los viernes ya no vale"),
     ],
 )
 def test_a_rule_called_off_in_so_many_words_is_deleted(rule: str, words: str) -> None:
@@ -145,6 +160,41 @@ def test_what_two_memories_may_mean_is_not_deleted_by_its_subject() -> None:
 )
 def test_calling_off_what_nobody_noted_deletes_nothing(words: str) -> None:
     assert not drafts(f"u: {words}\na: There is none.", FONTS, BIKE)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Don't forget the Friday rule!",
+        "Do not delete the note about Friday deploys.",
+        "I forgot the Friday rule, what was it?",
+        "You forgot the rule about Fridays again.",
+        "Should we drop the Friday rule?",
+        "Tom told me to delete the note about Friday deploys.",
+        "Ignore the Friday rule just this once.",
+        "Ignore the Friday rule for the hotfix of the on-call team.",
+        "The Friday rule for hotfixes no longer applies.",
+        "Is it so that the Friday rule no longer applies?",
+        "Remove the note about Friday deploys and the on-call team from docs/deploys.md.",
+        "Vergiss die Regel mit dem Freitag nicht!",
+        "Kannst du die Freitagsregel bitte nicht vergessen?",
+        "Ich habe die Freitagsregel vergessen.",
+        "Peux-tu ne pas oublier la règle du vendredi ?",
+        "No olvides la regla de los viernes.",
+        "Não esquece a regra de sexta.",
+    ],
+)
+def test_who_speaks_of_forgetting_and_does_not_ask_for_it_loses_nothing(words: str) -> None:
+    told = ("Never deploy on Fridays, the on-call team is thin", "Freitags wird nicht deployt")
+    told = (*told, "Ne jamais déployer le vendredi", "Nunca desplegar los viernes", "Nunca faça deploy na sexta")
+    for rule in told:
+        found = drafts(f"u: {words}\na: OK.", memory("feedback_rule.md", rule), FONTS)
+        assert not any(one.action == "delete" for one in found)
+
+
+def test_of_two_memories_that_are_meant_alike_neither_is_deleted() -> None:
+    two = (memory("feedback_a.md", "Deploys wait for Maria"), memory("feedback_b.md", "Deploys are announced by mail"))
+    assert not drafts("u: Forget the rule about deploys.\na: Which?", *two)
 
 
 def test_a_new_memory_never_takes_the_name_of_another_file() -> None:

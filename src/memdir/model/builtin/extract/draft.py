@@ -5,14 +5,14 @@ A draft has a body of rule, Why and How to apply, with names, absolute dates and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
 from memdir.model.builtin.extract.features import UserTurn, observe
 from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
-from memdir.model.builtin.extract.judge import CLASSES, shipped
+from memdir.model.builtin.extract.judge import shipped
 from memdir.model.builtin.extract.same_memory import Shelf, best_match, corrected, is_apart, is_unsaid, restated, shelve
 from memdir.model.builtin.extract.talk import Action, Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
@@ -21,14 +21,14 @@ from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
 from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
-from memdir.text.language import anywhere
+from memdir.text.language import anywhere, stems
 from memdir.text.naming import describe_rule, file_stem, free_key, title
-from memdir.text.nearness import called_off_among, calls_off
+from memdir.text.nearness import called_off, named_alone
 from memdir.text.sentences import STOPS, facts_in, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word, split_words
 
-REVOKED = 0.5  # log-odds that a memory is the one to forget
+UNSURE = frozenset({"onlynow", "irony", "undecided", "has:path"})  # so no memory is forgotten
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_BEFORE = 120  # characters of what a memory said before
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
@@ -43,7 +43,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     turns, judge = observe(conversation), shipped()
     candidates = [one for found in find_candidates(turns, judge, conversation.existing) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
-    drafts = {draft.file: draft for draft in _revocations(turns, shelf, judge.matching)}
+    drafts = {draft.file: draft for draft in _revocations(turns, shelf)}
     for candidate in candidates:
         fresh = shelve([one for one in drafts.values() if one.action == "create"], "", judge.familiar)
         again = _changed(candidate, fresh, judge.matching)
@@ -61,7 +61,7 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
     """The memory on disk that is on the same point."""
     if meant := corrected(candidate.core[-1].seen.clause.text, candidate.turn.language, shelf.memories):
         return meant
-    memory = restated(candidate, shelf) or best_match(candidate, shelf, matching)[0]
+    memory = restated(candidate, shelf) or best_match(candidate, shelf, matching)
     if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unsaid(candidate, memory, shelf):
         return None
     is_change = any("change" in one.seen.meanings for one in candidate.core)
@@ -77,17 +77,17 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 
-def _revocations(turns: Sequence[UserTurn], shelf: Shelf, matching: Mapping[str, float]) -> Iterator[MemoryDraft]:
-    """Deletions of the memories that are clearly meant."""
-    said = ((turn, seen) for turn in turns for seen in turn.seen if "question" not in seen.features)
-    for turn, seen in ((turn, seen) for turn, seen in said if calls_off(seen.clause.text)):
-        judged = Scored(seen, dict.fromkeys(CLASSES, 0.0))
-        kinds = dict.fromkeys(memory.type or "" for memory in shelf.memories)
-        found = [best_match(MemoryCandidate(kind, turn, (judged,), alone=False), shelf, matching) for kind in kinds]
-        meant = [memory for memory, odds in found if memory and odds >= REVOKED]
-        heads = [f"{memory.name} {memory.description}" for memory in shelf.memories]
-        for memory in meant or [shelf.memories[at] for at in called_off_among(heads, seen.clause.text)]:
-            yield MemoryDraft(**vars(memory), action="delete", message=turn.line.message)
+def _revocations(turns: Sequence[UserTurn], shelf: Shelf) -> list[MemoryDraft]:
+    """Deletions, of each memory that is clearly meant."""
+    drafts: dict[str, MemoryDraft] = {}
+    said = ((turn, seen) for turn in turns for seen in turn.seen)
+    for turn, seen in ((turn, seen) for turn, seen in said if not seen.meanings.union(seen.features) & UNSURE):
+        text = seen.clause.text.lstrip("¿ ")
+        is_asked = text.endswith(("?", "？")) and not anywhere("asks").match(text)
+        if meant := None if is_asked else named_alone(stems(called_off(text)), shelf.headlines, shelf.topics):
+            memory = shelf.memories[meant[0]]
+            drafts[memory.file] = MemoryDraft(**vars(memory), action="delete", message=turn.line.message)
+    return list(drafts.values())
 
 
 def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]) -> MemoryDraft | None:

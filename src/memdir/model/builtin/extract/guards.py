@@ -16,7 +16,7 @@ from memdir.model.builtin.extract.wishes import announces, unopened
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import is_opposite, kept_in_mind, says_all, takes_back
+from memdir.text.nearness import called_off, is_opposite, kept_in_mind, says_all, takes_back
 from memdir.text.pastes import ends_reported, is_reported
 
 _PLACE_IN_CODE = (
@@ -107,7 +107,8 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
     last, topic = max(one.seen.clause.number for one in candidate.core), frozenset(candidate.topic)
     after = [seen for turn in turns if turn.index > candidate.turn.index for seen in turn.seen]
     is_against = any(takes_back(one.seen.clause.text) for one in candidate.core)
-    if is_against or any(topic & _dropped(seen, "forgets") for seen in after):
+    dropped = (_dropped(seen, "forgets").union(stems(called_off(seen.clause.text))) for seen in after)
+    if is_against or any(map(topic.intersection, dropped)):
         return True
     # "Never mind, I found the typo myself" is of something else; "don't forget it" takes nothing back.
     of_it = (seen for seen in after if len(said := _dropped(seen, "lets-drop")) < MIN_TOPICS or topic & said)

@@ -77,16 +77,12 @@ def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[st
     return Shelf(tuple(existing), topics, headlines, weights, tuple(sentences_of(instructions)))
 
 
-def best_match(
-    candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, float]
-) -> tuple[Existing | None, float]:
-    """The memory that a candidate changes (None when it is new) and the log-odds that it is the one."""
+def best_match(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, float]) -> Existing | None:
+    """The memory that a candidate changes; None when it is new."""
     rows = match_features(candidate, shelf)
     odds = {number: sum(matching.get(name, 0.0) * value for name, value in row.items()) for number, row in rows.items()}
     best = max(odds, key=lambda number: (odds[number], -number), default=None)
-    if best is None:
-        return None, -MAX_OVERLAP
-    return (shelf.memories[best] if odds[best] > 0 else None), odds[best]
+    return shelf.memories[best] if best is not None and odds[best] > 0 else None
 
 
 def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
