@@ -178,6 +178,17 @@ def test_a_snapshot_of_somebody_else_s_is_not_overwritten_before_it_was_taken_up
         save(bob)
 
 
+def test_a_snapshot_is_newer_than_the_one_before_it_whoever_s_clock_is_behind(
+    ann: MemDir, bob: MemDir, clock: Clock
+) -> None:
+    late = open_memory(bob.layout.work_tree, home=bob.layout.home, clock=lambda: clock.now - 3600)
+    take_up(late.stores.of(SCOPE), stands(late))
+    late.add("three: the mirror moved", "project", name="three", scope=SCOPE)
+    save(late)
+    shutil.copytree(Path(bob.layout.work_tree, SNAPSHOT), Path(ann.layout.work_tree, SNAPSHOT), dirs_exist_ok=True)
+    assert stands(ann).state == "prompt-update"
+
+
 def test_a_snapshot_takes_nothing_of_others_away_and_tells_what_goes(ann: MemDir, bob: MemDir) -> None:
     """A3: what has the name of a private note here, or of another text, stays theirs."""
     root = Path(bob.places.of(SCOPE).root)
