@@ -189,6 +189,10 @@ def test_each_user_of_a_host_has_memories_for_all_projects_of_their_own(project:
     assert len({root.casefold() for root in roots}) == len(people), "nobody reads another's"
     assert all(os.path.dirname(os.path.dirname(root)).endswith("home/users") for root in roots)
     assert [len(memory.list(scope="user")) for memory in memories] == [1] * len(people)
+    for name, memory in zip(people, memories, strict=True):
+        memory.add(f"{name} wants short reviews", "project", scope="agent:reviewer")
+    listed = [[one.description for one in memory.list(scope="agent:reviewer")] for memory in memories]
+    assert [len(one) for one in listed] == [1] * len(people), "nor what a sub-agent learned of another's work (A1)"
     assert open_memory(project).stores.of("user").root.endswith("home/memory")
     with pytest.raises(PathEscape, match="too long"):
         open_memory(project, user="x" * 300).stores.of("user")

@@ -199,10 +199,13 @@ class Layout:
 
     @property
     def user_memory(self) -> Place:
-        """Memories of the person, for all projects; of one of several people where a host names them."""
-        if self.user:
-            return Place(os.path.join(self.home, "users", _folder_of_user(self.user), "memory"))
-        return Place(os.path.join(self.home, "memory"))
+        """Memories of the person, for all projects."""
+        return Place(os.path.join(self._of_person, "memory"))
+
+    @property
+    def _of_person(self) -> str:
+        """Where what holds in all projects lies: for each of several people apart, where a host names them."""
+        return os.path.join(self.home, "users", _folder_of_user(self.user)) if self.user else self.home
 
     def hub_token(self, remote: str) -> str:
         """The token for a team of a hub."""
@@ -238,7 +241,7 @@ class Layout:
     @property
     def _agent_folders(self) -> dict[AgentScope, str]:
         return {
-            "user": os.path.join(self.home, "agent-memory"),
+            "user": os.path.join(self._of_person, "agent-memory"),
             "project": os.path.join(self.project_folder, "agent-memory"),
             "local": os.path.join(self.project_folder, "agent-memory-local"),
         }
