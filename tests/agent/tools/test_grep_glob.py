@@ -187,11 +187,21 @@ async def test_giant_files_without_text_do_not_hide_the_rest(
     assert await search(tmp_path, program, pattern="alpha") == "/z.md:1:alpha"
 
 
-async def test_files_too_large_for_text_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_too_large_for_text_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or an agent says that nothing is in a log that nobody searched."""
     monkeypatch.setattr(search_tools, "MAX_FILE_BYTES", 10)
     (tmp_path / "large.md").write_bytes(b"alpha and more\n")
     (tmp_path / "small.md").write_bytes(b"alpha\n")
-    assert await search(tmp_path, "", pattern="alpha", output_mode="files") == "/small.md"
+    unsearched = "… not searched, since too large: /large.md"
+    assert await search(tmp_path, "", pattern="alpha", output_mode="files") == f"/small.md\n{unsearched}"
+    assert await search(tmp_path, "", pattern="more", path="large.md") == f"Nothing matches.\n{unsearched}"
+
+
+async def test_a_search_that_did_not_look_at_all_files_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_tools, "MAX_LOOKED_AT", 1)
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_bytes(b"alpha\n")
+    assert "there are too many files" in await search(tmp_path, "", pattern="beta")
 
 
 def test_a_pattern_that_never_ends_is_stopped_and_leaves_nothing(

@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import translate
 
 from memdir.agent.file_access import Files, leads_to_credential, refuse_credential
@@ -37,6 +37,7 @@ _NO_CHARACTER = "(?!)"  # what `translate` makes of a set without members
 _ANY, _NOTHING = re.compile(".*", re.DOTALL), re.compile(_NO_CHARACTER)
 MAX_PATTERN_CHARACTERS = 1000  # reading one is done in our process, and takes up to a millisecond a character
 MAX_MATCHES = 500  # lines in one answer
+MAX_NAMED = 5  # files that were not searched
 MAX_LINE_CHARACTERS = 500
 MAX_FILE_BYTES = 20 << 20  # larger files are data, not text
 MAX_OUTPUT_BYTES = 64 << 20  # of one run: a few of the largest files, should every line match
@@ -48,6 +49,7 @@ _RIPGREP_OPTIONS = (
     *("--no-config", "--no-messages", "--no-heading", "--color=never", "--with-filename", "--null", "--line-number"),
     *("--text", "--encoding=none", "--no-mmap"),
 )
+_TOO_MANY = "… there are too many files to look at all of them: name a smaller folder"
 _Match = tuple[str, str]  # a path, and what stands behind it in the output
 _MODES = {"content": (), "files": ("--max-count=1",), "count": ("--count",)}
 
@@ -68,7 +70,7 @@ class GlobTool:
         if len(found) > MAX_FOUND:
             lines.append(f"… {len(found) - MAX_FOUND} more")
         if not is_whole:
-            lines.append("… there are too many files to look at all of them: name a smaller folder")
+            lines.append(_TOO_MANY)
         return Outcome("\n".join(lines))
 
 
@@ -168,12 +170,17 @@ class GrepTool:
         options = [*_MODES[mode], *(["--ignore-case"] if arguments.get("ignore_case") else [])]
         search = _GrepRun(self._program, [*options, f"--regexp={_checked(str(arguments['pattern']))}"], context.files)
         lines: list[str] = []
-        for batch in _batches(await _paths(arguments, context)):
+        paths, is_whole = await _paths(arguments, context)
+        for batch in _batches(paths):
             lines += [_told(match, mode) for match in await search.run(batch)]
             if len(lines) > MAX_MATCHES:
                 more = "… and more: narrow the pattern or the folder"
                 return Outcome("\n".join([*lines[:MAX_MATCHES], more]))
-        return Outcome("\n".join(lines) or "Nothing matches.")
+        lines = lines or ["Nothing matches."]
+        if left := search.too_large:
+            more = f" and {len(left) - MAX_NAMED} more" if len(left) > MAX_NAMED else ""
+            lines.append(f"… not searched, since too large: {', '.join(map(_one_line, left[:MAX_NAMED]))}{more}")
+        return Outcome("\n".join(lines if is_whole else [*lines, _TOO_MANY]))
 
 
 def _checked(pattern: str) -> str:
@@ -192,18 +199,19 @@ def _checked(pattern: str) -> str:
     return pattern
 
 
-async def _paths(arguments: Mapping[str, Json], context: ToolContext) -> list[str]:
+async def _paths(arguments: Mapping[str, Json], context: ToolContext) -> tuple[list[str], bool]:
+    """The files to search, and whether they are all that there are."""
     place = os.path.join(context.cwd, str(arguments.get("path", ""))).rstrip(os.sep) or os.sep
     name = str(arguments.get("glob", ""))
     if os.path.isfile(place):
         refuse_credential(place)
-        return [place]
+        return [place], True
     fits = glob_pattern(name if "/" in name else f"**/{name}") if name else None
-    found, _ = await find_files(context.files, place, fits)
+    found, is_whole = await find_files(context.files, place, fits)
     if found or os.path.isdir(place):
-        return [path for path in found if not leads_to_credential(path)]
+        return [path for path in found if not leads_to_credential(path)], is_whole
     context.files.read(place)  # a draft, or the error that says there is none
-    return [place]
+    return [place], True
 
 
 def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
@@ -226,10 +234,11 @@ class _GrepRun:
     ripgrep: str
     options: list[str]
     files: Files
+    too_large: list[str] = field(default_factory=list)
 
     async def run(self, paths: list[str]) -> list[_Match]:
         """The matches in these files, in their order."""
-        on_disk = [path for path in paths if _is_small_file(path) and not self.files.is_draft(path)]
+        on_disk = [path for path in paths if not self.files.is_draft(path) and self._is_searched(path)]
         done = await self._output(on_disk, b"")
         found: dict[str, list[_Match]] = {path: [] for path in paths}
         for path, text in _parse(done.output):
@@ -255,6 +264,17 @@ class _GrepRun:
             self.ripgrep = ""
         return await _matched([*_OWN, *self.options, "--", *paths], stdin)
 
+    def _is_searched(self, path: str) -> bool:
+        """Whether there is something to search. What has no size may have no end: `/proc/kmsg` has none."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return False
+        is_file = stat.S_ISREG(status.st_mode) and status.st_size > 0
+        if is_file and status.st_size > MAX_FILE_BYTES and path not in self.too_large:
+            self.too_large.append(path)
+        return is_file and status.st_size <= MAX_FILE_BYTES
+
     def _is_text(self, path: str) -> bool:
         try:
             return b"\0" not in self.files.read(path)
@@ -270,15 +290,6 @@ async def _matched(arguments: list[str], stdin: bytes) -> ChildResult:
     except TimeoutError:
         remedy = "Search a smaller folder or a simpler pattern"
         raise BadMemoryFile("the search took too long", remedy=remedy) from None
-
-
-def _is_small_file(path: str) -> bool:
-    """Whether there is something to search. What has no size may have no end: `/proc/kmsg` has none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_FILE_BYTES
 
 
 def _parse(output: bytes) -> Iterator[_Match]:
