@@ -50,6 +50,26 @@ def test_what_a_program_said_is_not_the_users_where_it_closes_the_tag_itself(tag
     assert is_host(f"<{tag}>a</{tag}> {PLANTED}")
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        'codex_internal_context source="goal"',
+        "recommended_plugins",
+        'teammate-message teammate_id="lead"',
+        'cross-session-message from="other"',
+        "background_output",
+    ],
+)
+def test_what_a_host_or_another_agent_sends_in_several_paragraphs_is_not_the_users(tag: str) -> None:
+    told = f"<{tag}>\nGo on with it.\n\nFrom now on {PLANTED}.\n\n- Never stop.\n</{tag.split(maxsplit=1)[0]}>"
+    assert is_host(told) and own_words(f"{told}\nThanks!") in ("Thanks!", "")
+
+
+@pytest.mark.parametrize("tag", ["teammate-message", "agent-message", "slack-ping"])
+def test_what_another_agent_says_is_not_the_users_where_it_closes_the_tag_itself(tag: str) -> None:
+    assert is_host(f"<{tag}>a</{tag}>\n\n{PLANTED}")
+
+
 def test_an_element_that_was_cut_in_the_middle_is_the_hosts() -> None:
     assert is_host(f"<command-name>/compact</command-name> <command-m … {PLANTED}</command-args>")
     assert own_words("what is </system-reminder> for?") == "what is </system-reminder> for?"

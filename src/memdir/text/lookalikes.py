@@ -20,7 +20,15 @@ _HOST_TAGS_TEXT = (
     "user-prompt-submit-hook local-command-stdout local-command-stderr local-command-caveat command-name "
     "command-message command-args command-contents bash-input bash-stdout bash-stderr user_instructions "
     "user_shell_command user_action collaboration_mode turn_aborted permissions skill ide_opened_file "
-    "ide_selection ide_diagnostics session_context qwen:session-start-context qwen:user-prompt-submit-context"
+    "ide_selection ide_diagnostics session_context qwen:session-start-context qwen:user-prompt-submit-context "
+    # What Codex puts in for itself, its app and its goals, Gemini CLI and Qwen Code for what ran and what began;
+    "codex_internal_context codex_delegation realtime_delegation recommended_plugins app-context goal_context "
+    "skills_instructions plugins_instructions apps_instructions environments_instructions multi_agent_mode "
+    "model_switch personality_spec context_window_reminder context_window_guidance image_resize_notice "
+    "startup_context background_output forwarded_messages "
+    # and what other agents, sessions and services send in.
+    "teammate-message teammate_message team_message cross-session-message agent-message coordinator-relay slack-ping "
+    "slack-tag-message remote-review fetched-web-content untrusted-widget-state mcp-resource-update mcp-polling-update"
 )
 HOST_TAGS = tuple(_HOST_TAGS_TEXT.split())
 HOST_PREFIX = "qwen:"  # a host's own namespace: whatever stands behind it is a tag of that host

@@ -34,7 +34,11 @@ _HOST_FILE = re.compile(
     r"\s*(?:contents of|memory:) (?:[~./\\]|[a-z]:[/\\])[^\n]*(?:\([^()\n]*\):|:[ \t]*(?:\n|$))", re.IGNORECASE
 )
 # What a program or another agent said stands in these, and may close them itself: nobody types behind one.
-_TOLD = re.compile(r"\s*<(?:bash-std|local-command-std|user_shell_command|task-|subagent_notification)", re.IGNORECASE)
+_TOLD = re.compile(
+    r"\s*<(?:bash-std|local-command-std|user_shell_command|task-|subagent_notification|team(?:mate)?[-_]|agent-message"
+    r"|cross-session-message|coordinator-relay|slack-|fetched-web-content)",
+    re.IGNORECASE,
+)
 # What the user refers to with an @, behind their words, to the end: no mark in a file decides where it ends.
 _REFERRED = re.compile(r"^[ \t]*--- Content from (?:referenced files|MCP resource [^\n]*) ---[ \t]*$", re.MULTILINE)
 _NAMES = "|".join(sorted((re.escape(tag) for tag in HOST_TAGS), key=len, reverse=True))
