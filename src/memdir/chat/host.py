@@ -478,8 +478,11 @@ class ChatHost:
 
     def _saved(self, files: Sequence[str]) -> None:
         """Tell what was learned, apart from it what is gone: the person took it back."""
-        roots = [store.root for store in self.memory.stores.learning()]
-        gone = [file for file in files if not any(os.path.exists(os.path.join(root, file)) for root in roots)]
+        there = {file for file in files if os.path.exists(os.path.join(self.memory.store.root, file))}
+        for scope in ("user", "team"):
+            with suppress(MemdirError):  # the team's, where there is none
+                there |= {header.key for header in self.memory.list(scope=scope)}
+        gone = [file for file in files if file not in there]
         self._emit("saved", files=[file for file in files if file not in gone], deleted=gone)
 
     def _emit(self, name: EventName, **fields: object) -> None:

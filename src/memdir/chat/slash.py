@@ -107,7 +107,7 @@ class Slash:
     async def do_remember(self, words: str) -> None:
         """keep something: /remember TEXT"""
         added = await asyncio.to_thread(self._memory.add, words, scope=None, session=self._host.session.id)
-        is_own = added.memory.path.startswith(self._memory.places.of("user").root)
+        is_own = not added.memory.path.startswith(self._memory.store.root)
         told = "Remembered{}: {}  (F5 takes it back)" if added.is_new else "Known already{}: {}"
         self._screen.notice(told.format(" for all your projects" * is_own, added.memory.key), style="green")
 
