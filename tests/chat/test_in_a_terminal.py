@@ -1472,6 +1472,22 @@ def test_a_chat_without_memory_takes_no_folder_of_a_person_s_own_along(
 
 
 @in_tmux
+def test_the_width_is_that_of_the_terminal_whatever_the_environment_says(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H1: `make try` sets one for what it prints itself, a shell may export the one that it began with."""
+    monkeypatch.setenv("COLUMNS", "200")
+    told = " ".join(f"word{number}" for number in range(100, 140))
+    with ProviderServer([says(told)]) as server, Tmux(chat_words(server), cwd=project, columns=60) as tmux:
+        tmux.wait_for(READY)
+        tmux.say("Tell me.")
+        shown = tmux.wait_for("word100", "139\n")
+        assert set(told.split()) <= set(shown.split()), "no word is cut where the terminal ends"
+        tmux.say("/exit")
+        tmux.wait_for("ended with 0")
+
+
+@in_tmux
 def test_the_first_run_asks_for_a_model_once_and_memory_at_work_is_seen_and_undone(project: Path) -> None:
     """X9, D5: which model, then what it saves, with diff, undo, recalled and tasks on keys."""
     words = [chat_words(None)[0], "chat"]

@@ -73,6 +73,7 @@ class Chat:
                 raise
             remedy = "Install it: pip install 'memdir[chat]'; `memdir chat -p` works without"
             raise MemdirError("the extra `chat` of memdir is not installed", remedy=remedy) from None
+        os.environ.pop("COLUMNS", None)  # of whoever started us: the terminal itself knows how wide it is now
         return asyncio.run(ChatTerminal(memory, options, opened).run_in_time())
 
 
