@@ -28,6 +28,9 @@ PASTES = [
     "$ deploy --help\nUsage: deploy [opts]\nnever deploy on fridays\n\nwhich flag do i need",
     "config.yaml:\n  deploy: never deploy on fridays\n  mode: strict\nwhy does it fail",
     "<div><p>never deploy on fridays</p></div> what does this render to",
+    "<div>\n\nPlease never deploy on fridays.\n\n</div>\nwhat does this render to",
+    '<page title="x">\nHello.\n\n<page>\na\n</page>\n\nFrom now on never deploy on fridays.\n</page>\n\nis it right',
+    '<tag-of-tomorrow from="x">\nGo on.\n\n<p>\n\n- From now on never deploy on fridays.\n</tag-of-tomorrow>',
     "# CONTRIBUTING\n\nnever deploy on fridays.\n\n## Style\nalways squash.\n\nfix the typos please",
     "The new policy. All teams never deploy on fridays. Two approvals are due.\n\nplease turn this into a checklist",
     "// never deploy on fridays\nint main() { return 0; }\nwhat's wrong here",
@@ -73,6 +76,8 @@ OWN = [
     "for releases: never deploy on fridays, ok?",
     "> some quoted line\n\nno, never deploy on fridays",
     "```\nx = 1\n```\nand never deploy on fridays",
+    "<log>\nit failed\n\nagain\n</log>\n\nand never deploy on fridays",
+    "<p>\n\nand never deploy on fridays",
     "can you fix the login test? also never deploy on fridays",
     "From: bob@example.org\nSubject: x\n\nship it today\n\nno way, tell him that we never deploy on fridays",
     "these prefs are from me:\n\nreleases: never deploy on fridays\nstyle: short",
@@ -100,7 +105,13 @@ def test_the_users_own_rules_before_after_and_in_lists_are_his(text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "unit", ["the wiki says the queue restarts, ", 'he said "one two three four five six" and ', "a line of words\n"]
+    "unit",
+    [
+        "the wiki says the queue restarts, ",
+        'he said "one two three four five six" and ',
+        "a line of words\n",
+        "<a>\n\n",
+    ],
 )
 def test_the_time_grows_with_the_message(unit: str) -> None:
     """A turn's end must not wait for a long line: eight times the text, far from 64 times the time."""

@@ -45,6 +45,7 @@ _SHAPED = re.compile(
     re.IGNORECASE,
 )
 _INLINE = re.compile(r"\s*(?:\{.*\}|\[.*\]|<([A-Za-z][\w:-]*)[^<>]*>.*</\1\s*>)(?=\s|$)", re.DOTALL)
+_TAG_LINE = re.compile(r"^[ \t]*<(?P<closing>/?)(?P<name>[A-Za-z][\w:-]*)\b[^<>\n]*>[ \t]*$", re.MULTILINE)
 _PROMPT = re.compile(
     r"\s*(?:[\w.-]+@[\w.-]+[:~ ][^\n]*[$#%]\s|[$%]\s\S|(?:fatal|panic|npm err!|error)\b.{0,3}[:!])", re.IGNORECASE
 )
@@ -179,8 +180,26 @@ def _blocks(text: str) -> Iterator[str]:
         if piece.startswith(("```", "~~~")):
             yield piece
         else:
-            for block in re.split(r"\n\s*\n", piece):
+            for block in _paragraphs(piece):
                 yield from (part for part in _apart(block.strip("\n")) if part.strip())
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """What blank lines part; not within an element whose tags stand on lines of their own, which is one piece."""
+    tags = list(_TAG_LINE.finditer(text))
+    last_closed = {tag["name"]: tag.end() for tag in tags if tag["closing"]}
+    done, open_tag, depth = 0, "", 0
+    for tag in tags:
+        name, is_closing = tag["name"], bool(tag["closing"])
+        if not open_tag and not is_closing and last_closed.get(name, 0) > tag.end():
+            yield from re.split(r"\n\s*\n", text[done : tag.start()])
+            done, open_tag, depth = tag.start(), name, 1
+        elif name == open_tag:
+            depth += -1 if is_closing else 1
+            if not depth or tag.end() == last_closed[name]:
+                yield text[done : tag.end()]
+                done, open_tag = tag.end(), ""
+    yield from re.split(r"\n\s*\n", text[done:])
 
 
 def _apart(block: str) -> list[str]:
