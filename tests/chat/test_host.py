@@ -316,6 +316,14 @@ async def test_a_model_that_never_loads_is_stopped_by_the_person(project: Path, 
         host._model.cancel()
 
 
+async def test_a_model_that_did_not_load_is_tried_again_with_the_next_message(project: Path) -> None:
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    async with host_of(memory) as host:
+        host._model = asyncio.create_task(asyncio.to_thread(open_memory, project / "gone"))  # type: ignore[arg-type]
+        await asyncio.wait({host._model})
+        assert (await host.say("Hello?")).ending == "done"
+
+
 def _stopper(host: ChatHost) -> object:
     loop = asyncio.get_running_loop()
     return lambda: loop.call_soon_threadsafe(host.stop)
@@ -326,7 +334,8 @@ async def test_a_turn_that_is_stopped_while_a_command_runs_leaves_no_process(
 ) -> None:
     memory, _ = opened(project, provider, server)
     person = Person(["once"])
-    server.add(*script(calls(("Bash", {"command": "echo $$ > pid; exec sleep 300"})), says("Stopped, then.")))
+    waits = calls(("Bash", {"command": "echo $$ > pid; exec sleep 300"}), text="I wait.")
+    server.add(*script(waits, says("Stopped, then.")))
     async with host_of(memory, person) as host:
         turn = asyncio.create_task(host.say("Wait a while."))
         while not (project / "pid").exists() or not (project / "pid").read_text().strip():
@@ -337,6 +346,7 @@ async def test_a_turn_that_is_stopped_while_a_command_runs_leaves_no_process(
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
         assert "Interrupted" in host.conversation.messages[-2].tool_results[0].content
+        assert [one.text for one in host.conversation.messages].count("I wait.") == 1
         assert (await host.say("Well?")).ending == "done", "the provider takes a conversation without open calls"
 
 

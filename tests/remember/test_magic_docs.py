@@ -499,6 +499,23 @@ async def test_what_is_said_while_memory_is_off_stays_out(chat: Callable[..., Ch
     await talk.memory.close()
 
 
+async def test_a_doc_that_was_read_while_memory_was_off_is_not_kept_up_to_date(
+    chat: Callable[..., Chat], doc: Path
+) -> None:
+    """S5, M1: until it is read again."""
+    talk = chat()
+    await talk.session.toggle(is_on=False)
+    await talk.reads(DOC)
+    await talk.says("Hello there.")
+    await talk.session.toggle(is_on=True)
+    await talk.says(DECIDED)
+    assert doc.read_text() == HEAD + BODY
+    await talk.reads(DOC)
+    await talk.says(DECIDED)
+    assert "PostgreSQL 17" in doc.read_text()
+    await talk.memory.close()
+
+
 async def test_what_is_purged_while_a_model_writes_it_stays_out(
     chat: Callable[..., Chat], doc: Path, events: Events
 ) -> None:
