@@ -17,11 +17,13 @@ import pytest
 from memdir.dream.dream import Dreamer, DreamPlan, DreamTask
 from memdir.errors import ModelError, ModelFailure
 from memdir.layout import Layout
+from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, ScriptedModel, calls, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
 from memdir.remember.extract import ExtractionPlan
-from memdir.remember.session_state import SessionState
+from memdir.remember.session_state import SessionState, Unlearned
+from memdir.remember.turn import FinishedTurn
 from memdir.store.store import MemoryStore
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
@@ -91,6 +93,28 @@ def test_a_process_killed_in_mid_run_is_caught_up_with_by_the_next(project: Path
         text=True,
     )
     assert "Session: crashed" in history.stdout
+
+
+@pytest.mark.parametrize("has_transcript", [True, False])
+async def test_what_one_person_of_a_host_left_is_learned_by_nobody_else(project: Path, has_transcript: bool) -> None:
+    """T1: what they said of themselves would be kept as another's."""
+    anna, bob = (open_memory(project, user=name) for name in ("anna", "bob"))
+    left, said = anna.session("monday"), [user("I'm a data scientist in Berlin.", message_id="1")]
+    left.state.begin()
+    if has_transcript:
+        left.conversation.add(said[0])
+        left.conversation.add(Message("assistant", (Text("Hello!"),)))
+        left.transcript.close()
+    else:
+        waiting = Unlearned(left.state)
+        waiting.keep([FinishedTurn(Request("m", messages=tuple(said)), Message("assistant", (Text("Hello!"),)))])
+        waiting.close()
+    async with bob.session("tuesday"):
+        pass
+    assert [len(memory.list(scope="user")) for memory in (anna, bob)] == [0, 0]
+    async with open_memory(project, user="anna").session("wednesday"):
+        pass
+    assert [len(memory.list(scope="user")) for memory in (anna, bob)] == [1, 0]
 
 
 async def test_oldest_first_at_most_five_and_never_the_current_one(

@@ -80,7 +80,7 @@ class CatchUp:
         count = failed = 0
         for session_id in sorted(unlearned_sessions(self.layout)):
             unlearned = Unlearned(SessionState.load(session_id, self.layout))
-            if session_id == current_session or count == MAX_SESSIONS:
+            if session_id == current_session or count == MAX_SESSIONS or not unlearned.session.is_ours:
                 continue
             with left_alone(unlearned.lock_path) as is_left:
                 if is_left:
@@ -100,13 +100,13 @@ class CatchUp:
 
     def behind(self, current_session: str) -> list[SessionState]:
         """Sessions that memdir attended to, that are over, and that said something after their cursor; oldest first.
-        One without a state of ours is another agent's old one, and none of our business."""
+        One without a state of ours is another agent's old one, and none of our business; so is another person's."""
         found = []
         refs = (session_ref(path, "") for path in transcripts_in(self.layout.project_home))
         for ref in reversed(newest_first(refs)):
             if is_session_id(ref.id) and ref.id != current_session and SessionState.was_begun(ref.id, self.layout):
                 session = SessionState.load(ref.id, self.layout)
-                if self._is_behind(ref, session):
+                if session.is_ours and self._is_behind(ref, session):
                     found.append(session)
         return found[:MAX_SESSIONS]
 

@@ -60,6 +60,7 @@ class SessionState:
     damage: str = ""  # what such a one says, set aside
     times: dict[str, float] = field(default_factory=dict)  # of messages that bear none
     is_lost: bool = False  # what is kept of it cannot be read now: nothing is learned from it, nor written over that
+    user: str | None = None  # whose conversation it is, as the host names people; nobody noted it yet
 
     @staticmethod
     def load(session_id: str, layout: Layout, *, memory_is_on: bool = True) -> SessionState:
@@ -79,9 +80,15 @@ class SessionState:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {"lost_until": min(status.st_mtime, time.time()), "damage": _set_aside(self._path, data)}
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of the person for whom memory is open: what others say of themselves is theirs."""
+        return self.user in (None, self.layout.user)
+
     def begin(self) -> None:
         """Leave a mark that memdir attends to this session: what it says is caught up on after a crash (X10)."""
         if not SessionState.was_begun(self.id, self.layout):
+            self.user = self.layout.user
             self._save()
 
     @staticmethod
@@ -228,6 +235,7 @@ class SessionState:
             **{name: sorted(getattr(self, name)) for name in _LEFT_OUT},
             "unheardWords": list(self.unheard_words),
             "lostUntil": self.lost_until,
+            "user": self.user,
         }
         keep_bytes(path, json.dumps(state).encode("utf-8") + b"\n")
 
@@ -315,6 +323,7 @@ def _fields_of(found: Mapping[str, Any]) -> dict[str, Any]:
         **{name: frozenset(map(str, found.get(name, ()))) for name in _LEFT_OUT},
         "unheard_words": tuple(map(str, found.get("unheardWords", ()))),
         "lost_until": float(found.get("lostUntil", 0.0)),
+        "user": found.get("user"),
     }
 
 
@@ -385,7 +394,7 @@ def fork_session(
     fork.extract_cursor = before.extract_cursor
     fork.unheard, fork.purged, fork.unheard_words = before.unheard, before.purged, before.unheard_words
     fork.unheard, fork.lost_until = fork.unheard | frozenset(ids if before.is_lost else ()), before.lost_until
-    fork.docs, fork.docs_seen = before.docs, before.docs_seen
+    fork.docs, fork.docs_seen, fork.user = before.docs, before.docs_seen, before.user
     if before.extract_cursor not in ids and branch.is_behind(before.extract_cursor):
         fork.extract_cursor = ids[-1]  # all of it was extracted, and more that this one does not have
     if before.summarized_up_to in ids:
