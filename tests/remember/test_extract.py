@@ -1092,3 +1092,19 @@ async def test_messages_without_ids_are_read_once_however_often_they_are_sent_ag
     assert "primary is db2, the replica is db1.\n\n**Before:**" in bench.read(key)
     again = FinishedTurn(Request("m", messages=tuple(messages[:-1])), messages[-1])
     assert await extraction.extract(again) == Skipped("nothing_new")
+
+
+@pytest.mark.parametrize("every_turns", [1, 2])
+async def test_what_the_assistant_offers_to_remember_and_the_user_accepts_is_kept(
+    bench: Bench, every_turns: int
+) -> None:
+    talk = bench.talk(BuiltinModel(), every_turns=every_turns)
+    turns = (
+        ("Have a look at the pipeline", "It is fine. Shall I remember that we deploy on Tuesdays?"),
+        ("yes", "Done."),
+    )
+    for words, reply in turns:
+        talk.extraction.turn_ended(talk.says(words, reply))
+        await talk.extraction.drain()
+    (kept,) = bench.store.scan().headers
+    assert bench.store.read(kept.key).topic.body.strip() == "We deploy on Tuesdays."

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
-from unicodedata import category
 
 from memdir.agent.forgotten import Heard, counts, heard_in, number_words, values_in
 from memdir.store.topic import MemoryType
@@ -29,11 +28,11 @@ from memdir.text.language import (
     tokens,
     tongue_of,
 )
-from memdir.text.nearness import Sentence, is_opposite, is_turned, sentence_of
+from memdir.text.nearness import Answer, Sentence, is_opposite, is_turned, sentence_of
 from memdir.text.sentences import sentences_of
 from memdir.text.speakers import Speaker, pieces_of
 from memdir.text.stems import stem
-from memdir.text.words import is_unspaced, split_words
+from memdir.text.words import is_unspaced
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 
 _WEB_TOOLS = ("web", "fetch", "search", "browser", "mcp__", "http", "url")
@@ -60,7 +59,6 @@ MAX_TOLD = 2000  # characters that tell a text's language
 _EXACT = re.compile(r"\w[/@#:=.]\w|^[@#~]\w|^\d\d")  # of a word that says where, what to run, or how much
 _CODE = re.compile(r"`([^`\n]+)`")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./](?:\d\d){1,2}\b")
-_STOPS = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # kinds of characters that part clauses
 _LASTING = frozenset({"durable", "always", "want", "remember", "forbid", "self", "decide", "change", "owner"})
 _ALWAYS = frozenset({"durable", "always"})
 _AGREES = frozenset({"yes", "praise", "decide", "durable", "want"})
@@ -114,9 +112,11 @@ def heard_and_agreed(messages: Sequence[Message]) -> Iterator[Heard]:
             named = []
 
 
-def has_prose(messages: Sequence[Message]) -> bool:
-    """Whether the user or the assistant said anything in words: not only code, tool output or JSON (X6)."""
-    return any(_is_prose(said.text) for said in take_apart(messages) if said.trust >= Trust.ASSISTANT)
+def has_prose(messages: Sequence[Message], before: Sequence[Message] = ()) -> bool:
+    """Whether the user or the assistant said anything in words: not only code, tool output or JSON (X6). A bare
+    yes says what was asked just before."""
+    said = (one.text for one in take_apart(messages) if one.trust >= Trust.ASSISTANT)
+    return any(map(_is_prose, said)) or any(_is_prose(one.text) for one in heard_and_agreed([*before[-1:], *messages]))
 
 
 def _is_prose(text: str) -> bool:
@@ -341,7 +341,7 @@ class Evidence:
             if piece.speaker is Speaker.USER:
                 if named and len(piece.text.split()) <= MAX_REPLY_WORDS:
                     yield Agreement(named, piece.text, self.tongue)
-                    if wondered and not _Answer(" ".join(named)).refuses:
+                    if wondered and not Answer(" ".join(named)).refuses:
                         yield from (Agreement([one], piece.text, self.tongue) for one in wondered)
                 named = []  # it is answered, with yes or no or not at all
                 wondered = [one for one in sentences_of(piece.text) if _wonders(one)]
@@ -356,7 +356,7 @@ class Agreement:
     """A short answer of the user, and what it can mean: what was asked, or else what was said before the question."""
 
     def __init__(self, before: Sequence[str], reply: str, tongue: str) -> None:
-        found, answer = _cues(reply, tongue), _Answer(reply)
+        found, answer = _cues(reply, tongue), Answer(reply)
         meant = {cue.meaning for cue in found}
         asked = before[-1] if _is_question(before[-1]) else ""
         agreeing = {stem(word) for cue in found if cue.meaning in _AGREES for word in cue.phrase.split()}
@@ -392,22 +392,6 @@ class Agreement:
         """Whether it is a bare yes that holds for good; to what the assistant did not take from elsewhere any is."""
         size = sum(DENSE_TERM if is_unspaced(term[0]) else 1.0 for term in self._topic)
         return size < TELLING_TERMS and (self._lasts or (self._is_plain and foreign < SAID))
-
-
-@lru_cache(maxsize=256)  # people answer in the same few words
-class _Answer:
-    """What an answer says by its words alone, in whatever language: what has no sign of a yes agrees to nothing."""
-
-    def __init__(self, reply: str) -> None:
-        stopped = "".join("." if category(char) in _STOPS and char not in "-'’" else char for char in fold(reply))
-        text = f".{'.'.join(clause.strip() for clause in stopped.split('.') if clause.strip())}."
-        yes, filler, chosen, refusal, harmless = map(anywhere, ("yes", "small-talk", "chosen", "no", "harmless"))
-        self.agrees: bool = yes.search(text) is not None
-        signs = (sign.group() for said in (yes, filler, harmless) for sign in said.finditer(text))
-        self.agreeing = {stem(word) for sign in signs for word in split_words(sign)}
-        self.chooses = chosen.search(text) is not None
-        self.plain = filler.sub(" ", harmless.sub(" ", text))
-        self.refuses = refusal.search(self.plain) is not None
 
 
 def _to_the_letter(texts: Iterable[str]) -> str:

@@ -258,7 +258,7 @@ class Extraction:
         if saved and not has_more_than(new, b"\n".join(map(_bytes_of, saved)).decode("utf-8", "replace")):
             self.session.move_cursor(new[-1].id)
             return self._skip("main_already_wrote")
-        if not has_prose(new):
+        if not has_prose(new, [message for message in dated[: dated.index(new[0])] if not message.is_off]):
             return self._skip("no_prose")
         forgotten = Forgotten(self.plan.stores, lambda: heard_and_agreed(dated), is_live=not turn.is_past)
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)

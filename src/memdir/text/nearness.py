@@ -12,10 +12,11 @@ from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
 from itertools import chain, combinations, pairwise, repeat
 from operator import mul
+from unicodedata import category
 
 from memdir.disk.shipped import shipped_lines
 from memdir.text.embedding import open_table
-from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, names_in, tongue_of
+from memdir.text.language import UNKNOWN, alternatives, anywhere, at_end, common_words, fold, names_in, tongue_of
 from memdir.text.sentences import facts_in, is_weekday, without_known
 from memdir.text.stems import STOP_WORDS, stem, terms, terms_in
 from memdir.text.words import is_unspaced, split_words
@@ -31,6 +32,7 @@ _JOINS = re.compile(
 )
 _APART = re.compile(r"(?:^|(?<=[,;:!.…]\s))\W*(\w+)\s*[,;:!.…—–]+(?=\s*\w)")  # "no, use tabs" denies what came before
 _CALLING_OFF = ("forget-rule", "forget-said")  # what asks to forget something that is kept, wherever it stands
+_STOPS = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # kinds of characters that part clauses
 _SHORT = 2  # letters: shorter words carry no content where words have spaces
 _table = cache(open_table)
 
@@ -68,6 +70,36 @@ class Sentence:
     def meaning(self, other: Sentence) -> float:
         """How near the two are by what their words mean alone."""
         return float(sum(map(mul, self._direction, other._direction)))
+
+
+@lru_cache(maxsize=256)  # people answer in the same few words
+class Answer:
+    """What an answer says by its words alone, in whatever language: what has no sign of a yes agrees to nothing."""
+
+    def __init__(self, reply: str) -> None:
+        stopped = "".join("." if category(char) in _STOPS and char not in "-'’" else char for char in fold(reply))
+        text = f".{'.'.join(clause.strip() for clause in stopped.split('.') if clause.strip())}."
+        yes, filler, chosen, refusal, harmless = map(anywhere, ("yes", "small-talk", "chosen", "no", "harmless"))
+        self.agrees: bool = yes.search(text) is not None
+        signs = (sign.group() for said in (yes, filler, harmless) for sign in said.finditer(text))
+        self.agreeing = {stem(word) for sign in signs for word in split_words(sign)}
+        self.terms = Sentence(reply).terms
+        self.chooses = chosen.search(text) is not None
+        self.plain = filler.sub(" ", harmless.sub(" ", text))
+        self.refuses = refusal.search(self.plain) is not None
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is a yes and says nothing else."""
+        return self.agrees and not self.refuses and self.terms <= self.agreeing
+
+
+def accepted_offer(asked: str, reply: str) -> str:
+    """What somebody offers to remember, "shall I remember that …?", as the wish that a bare yes makes of it."""
+    found = anywhere("offers-to-keep").search(asked)
+    told = asked[found.end() :].strip() if found else ""
+    is_one = re.fullmatch(r"[^?？\n]+[?？]", told) and terms_in(told)
+    return f"Remember {told.rstrip('?？ ')}" if is_one and Answer(reply).is_bare else ""
 
 
 def sentence_of(text: str) -> Sentence:

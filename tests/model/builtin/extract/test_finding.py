@@ -57,6 +57,36 @@ def test_a_bare_yes_adopts_an_explicit_offer_and_names_it() -> None:
     assert "public names" in draft.body
 
 
+@pytest.mark.parametrize(
+    ("offer", "answer", "kept"),
+    [
+        ("Shall I remember that we deploy on Tuesdays?", "yes", "We deploy on Tuesdays."),
+        ("Noted. Do you want me to remember that Petra owns billing?", "Yes please.", "Petra owns billing."),
+        ("Should I keep in mind that the fair is on 2026-06-02?", "ok, do that", "The fair is on 2026-06-02."),
+        ("Soll ich mir merken: dienstags wird deployt?", "ja gerne", "Dienstags wird deployt."),
+        ("Dois-je retenir que nous déployons le mardi ?", "oui", "Nous déployons le mardi."),
+        ("¿Quieres que recuerde que desplegamos los martes?", "sí", "Desplegamos los martes."),
+    ],
+)
+def test_a_bare_yes_keeps_what_was_offered_to_be_remembered(offer: str, answer: str, kept: str) -> None:
+    assert only(f"u: look at the pipeline\na: {offer}\nu: {answer}").body == kept
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "a: Shall I remember that we deploy on Tuesdays?\nu: no",
+        "a: Shall I remember that we deploy on Tuesdays?\nu: yes, but only for this branch",
+        "a: Shall I remember that we deploy on Tuesdays?\nu: what for?",
+        "a: Shall I remember that we deploy on Tuesdays? I can also run the tests now.\nu: yes",
+        "a: Shall I save that file?\nu: yes",
+        "a: Shall I remember that?\nu: yes",
+    ],
+)
+def test_no_plain_yes_or_no_plain_offer_keeps_nothing(talk: str) -> None:
+    assert not drafts(f"u: look at the pipeline\n{talk}")
+
+
 def test_a_bare_yes_to_an_ordinary_question_adopts_nothing() -> None:
     assert not drafts("""
         u: rename the enum

@@ -17,6 +17,7 @@ from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
 from memdir.model.builtin.extract.wishes import Wish, pointed, unopened, untagged, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
 from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, tokens
+from memdir.text.nearness import accepted_offer
 
 _PATH = re.compile(
     r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
@@ -68,7 +69,8 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
             before = clean(line.text)
         else:
             asked = " ".join(turn.line.text for turn in turns[-RECENT_TURNS:])
-            turn = UserTurn(line, at, language(fold(line.text)), before, asked, asked.rstrip()[-1:] in ("?", "？"))
+            said = replace(line, text=accepted_offer(before, line.text) or line.text)
+            turn = UserTurn(said, at, language(fold(said.text)), before, asked, asked.rstrip()[-1:] in ("?", "？"))
             turns.append(_observed(turn, conversation.now))
     return tuple(turns)
 
