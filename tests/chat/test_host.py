@@ -22,9 +22,9 @@ from memdir.transcript import ToolUse, user
 from memdir.types import DreamReport, DreamTask
 from tests.chat.hosts import QUIET, Answered, Person, host_of, is_fork, opened, script
 from tests.conftest import Clock
-from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
+from tests.model.providers import ANTHROPIC, CHAT, PROVIDERS, Provider
 from tests.provider_server import Drop, ErrorEvent, Hang, ProviderServer, Refusal, calls, says
-from tests.provider_server.script import Body, Outcome
+from tests.provider_server.script import Answer, Body, Call, Outcome
 from tests.test_session import switch_in_file
 
 pytestmark = pytest.mark.slow("openai-chat")
@@ -272,6 +272,21 @@ async def test_a_tool_that_is_called_by_no_name_of_one_ends_no_conversation(
     async with host_of(memory) as host:
         assert (await host.say("Look into x.py.")).text == "There is none."
         assert (await host.say("And now?")).text == "Still here."
+
+
+async def test_a_conversation_goes_on_with_a_model_of_another_provider(server: ProviderServer, project: Path) -> None:
+    """J3: whatever the first one calls its calls; a server may give them no id at all."""
+    looks = [Answer((Call("Glob", {"pattern": "*"}, called),)) for called in ("functions.Glob:0", "", "")]
+    server.add(*script(*(answer for look in looks for answer in (look, says("None.")))))
+    async with host_of(opened(project, CHAT, server)[0]) as host:
+        for _ in range(3):
+            assert (await host.say("What is here?")).text == "None."
+        name = host.session.id
+    server.script_again(script(says("Still none.")))
+    async with host_of(opened(project, ANTHROPIC, server)[0], session_id=name) as host:
+        assert (await host.say("And now?")).text == "Still none."
+    sent = [block for message in main_requests(server)[-1]["messages"] for block in message["content"]]
+    assert len({block["id"] for block in sent if block["type"] == "tool_use"}) == 3
 
 
 async def test_a_person_sees_why_it_waits_before_it_tries_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,7 @@ class AnthropicApi:
             require(block["data"] in self.issued.redacted, "Invalid `data` in `redacted_thinking` block")
         elif block["type"] == "tool_use":
             require_name(block["name"])
+            require(re.fullmatch("[a-zA-Z0-9_-]+", block["id"]), "tool_use.id: String should match pattern")
             require(isinstance(block["input"], dict), "tool_use.input: Input should be a valid dictionary")
 
     def use_cache(self, body: Body) -> CacheUse:

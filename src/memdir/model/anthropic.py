@@ -22,6 +22,7 @@ MAX_SYSTEM_MARKS = 2  # of the four breakpoints the API allows; the messages nee
 _CACHE_MARK: Mapping[str, Json] = {"type": "ephemeral"}
 _UNMARKABLE = frozenset(("thinking", "redacted_thinking"))  # the API takes no breakpoint there
 _NOT_SENT_AGAIN = frozenset(("stream", "timeout"))
+_NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9_-]")  # of a call: other providers' models have other signs in it
 _NO_CONTENT = "(no content)"  # the API takes no empty message
 # Models up to 4.5 are given a number of thinking tokens; later ones refuse that and judge for themselves.
 _COUNTS_THINKING = re.compile(r"claude-3|claude-(?:opus|sonnet|haiku)-4(?:-[015]|-20|@|$)")
@@ -135,12 +136,16 @@ def _render_block(block: Block) -> dict[str, Any] | None:
         case Text(text):
             return {"type": "text", "text": text} if text.strip() else None
         case ToolUse(tool_id, name, arguments):
-            return {"type": "tool_use", "id": tool_id, "name": name, "input": dict(arguments)}
+            return {"type": "tool_use", "id": _id(tool_id), "name": name, "input": dict(arguments)}
         case ToolResult(tool_use_id, content, is_error):
-            rendered: dict[str, Any] = {"type": "tool_result", "tool_use_id": tool_use_id, "content": content}
+            rendered: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(tool_use_id), "content": content}
             return {**rendered, "is_error": True} if is_error else rendered
         case Opaque(provider, text):
             return json.loads(text) if provider == ANTHROPIC else None
+
+
+def _id(given: str) -> str:
+    return _NOT_IN_AN_ID.sub("_", given)
 
 
 class MessageReader(ReplyReader):

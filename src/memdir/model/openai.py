@@ -7,6 +7,7 @@ Two dialects, chat completions and responses, each rendered deterministically (G
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -152,7 +153,7 @@ class ChatReader(ReplyReader):
         """The call that a piece belongs to. Some servers number every call 0: a new id begins a new call."""
         call = self._by_index.get(index)
         if call is None or (call_id and call_id != call.id):
-            call = self._by_index[index] = _GrowingCall(call_id or f"call_{len(self._calls)}")
+            call = self._by_index[index] = _GrowingCall(call_id or f"call_{os.urandom(8).hex()}")
             self._calls.append(call)
         return call
 
