@@ -373,7 +373,7 @@ class MemDir:
         from memdir.prompts.compose import load_prompt
 
         own = ""
-        if self.places.learns_for_all_projects:
+        if self.places.learns_for_all_projects and not self.settings.daily_log:  # there only the log is written
             own = load_prompt("behaviour/own.md").render(directory=self.layout.user_memory.root).rstrip()
         has_index, is_log = not self.settings.skip_index, self.settings.daily_log
         name = "hooks/behaviour.md" if is_brief else "behaviour.md"

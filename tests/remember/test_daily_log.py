@@ -91,8 +91,10 @@ async def test_the_prompts_name_the_pattern_and_never_a_day(bench: Bench, clock:
         told.append(model.requests[0].messages[-1].text)
         clock.now += 86400
     assert told[0] == told[1] and PATTERN in told[0]
-    main = open_memory(project, flags={"dailyLog": "true"}, clock=clock).prompt()
+    memory = open_memory(project, flags={"dailyLog": "true"}, clock=clock)
+    main = memory.prompt()
     assert "logs/YYYY/MM/YYYY-MM-DD.md" in main
+    assert memory.layout.user_memory.root not in main + memory.prompt(is_brief=True), "no other place is to be written"
     assert not re.search(r"20\d\d|Monday|November", re.sub(r"pytest-\d+", "", told[0] + main))  # a folder's number
 
 
