@@ -85,12 +85,12 @@ def test_agent_names_are_safe_folder_names(name: str, safe: str) -> None:
     assert safe_agent_name(name) == safe
 
 
-@pytest.mark.parametrize("name", ["a/b", "../evil", ".hidden", "é x", "a b", "x" * 400])
+@pytest.mark.parametrize("name", ["a/b", "../evil", ".hidden", "é x", "a b", "x" * 400, "a.state", "a.State"])
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 def test_two_agents_never_share_a_memory_because_of_their_names(
     tmp_path: Path, name: str, scope: Literal["user", "project", "local"]
 ) -> None:
-    """A2: what is not plain is refused, and told what is."""
+    """A2: what is not plain is refused, and told what is; beside the memory of `a` its state lies in `a.state`."""
     with pytest.raises(PathEscape, match="no name for an agent"):
         Layout(str(tmp_path / "home"), str(tmp_path)).agent_memory(name, scope)
 

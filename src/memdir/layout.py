@@ -224,10 +224,11 @@ class Layout:
     def _agent_place(self, agent: str, scope: AgentScope) -> Place:
         """What lies in the repository keeps its lock and history in the home."""
         name = safe_agent_name(agent)
-        if name != agent.replace(":", "-"):  # two agents must not come to share a folder
+        if name != agent.replace(":", "-") or name.lower().endswith(STATE_SUFFIX):  # none shares another's folder
+            ends = f"no '.' in front, no '{STATE_SUFFIX}' behind"
             raise PathEscape(
                 f"{agent!r} is no name for an agent's memory",
-                remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, no '.' in front)",
+                remedy=f"Use letters (a-z), digits and . _ - : (at most {MAX_SLUG} of them, {ends})",
             )
         root = os.path.join(self._agent_folders[scope], name)
         if scope == "user":
@@ -255,7 +256,7 @@ class Layout:
                     place = self._agent_place(name, where)
                 except PathEscape:
                     continue
-                if os.path.isdir(place.root) and not name.endswith(STATE_SUFFIX):
+                if os.path.isdir(place.root):
                     yield f"{scope}:{_first_agent(place) or name}"
 
     def agent_snapshot(self, agent: str) -> str:
