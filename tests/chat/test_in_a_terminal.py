@@ -958,6 +958,20 @@ async def test_what_a_person_has_kept_about_themselves_is_kept_for_all_projects(
         await seen.until(lambda: len(memory.list(scope="user")) == 1 and not memory.list())
 
 
+async def test_who_mistypes_the_name_of_a_memory_is_told_which_may_be_meant(project: Path) -> None:
+    """H1: whether it is the project's or their own."""
+    memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
+    memory.add("The office is closed on Fridays")
+    memory.add("I am left-handed", scope="user")
+    async with alive(project, memory=memory) as seen:
+        for mistyped, meant in {"ofice": "project_the_office_is", "left-handet": "user_i_am_left_handed"}.items():
+            seen.press(f"/forget {mistyped}\r")
+            await seen.shows(f"Did you mean {meant}")
+        seen.press("/forget zebra\r")
+        await seen.shows("✗ there is no memory 'zebra'")
+        await seen.shows("/memory lists them, Tab completes")
+
+
 async def test_a_draft_and_what_is_typed_while_something_is_asked_are_one_afterwards(project: Path) -> None:
     async with alive(project) as seen:
         seen.press("Half a sen")

@@ -124,12 +124,17 @@ class Slash:
         """The memory that a person names: of this project, or else of their own."""
         if not name:
             raise MemdirError("which memory is missing", remedy="Name it: /memory lists them, Tab completes")
-        try:
-            return "project", self._memory.get(name)
-        except SeveralFit:
-            raise
-        except MemoryNotFound:
-            return "user", self._memory.get(name, scope="user")
+        near = list[str]()
+        for scope in SCOPES:
+            try:
+                return scope, self._memory.get(name, scope=scope)
+            except SeveralFit:
+                raise
+            except MemoryNotFound as error:
+                near.append(error.remedy.partition("`")[0])  # which one may be meant
+        raise MemoryNotFound(
+            f"there is no memory {name!r}", remedy="".join((*near, "/memory lists them, Tab completes"))
+        )
 
     async def _purge(self, words: Sequence[str]) -> None:
         """Show what came from a source, ask, and take it away; what may stay is asked about file by file (L2)."""
