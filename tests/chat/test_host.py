@@ -823,6 +823,17 @@ async def test_off_is_off_no_memory_is_looked_up_nor_read(
     assert all("memory is off" in one["content"] for one in results[:3])
 
 
+async def test_who_leaves_a_conversation_without_memory_is_told_that_the_next_has_it(project: Path) -> None:
+    """S5: or they go on to say there what nobody shall keep."""
+    person = Person()
+    async with host_of(open_memory(project, flags={**QUIET, "model.provider": "builtin"}), person) as host:
+        await host.clear()
+        assert not person.heard("notice")
+        await host.session.toggle(is_on=False)
+        await host.clear()
+    assert [told["text"] for told in person.heard("notice")] == ["Memory is on in this conversation."]
+
+
 async def test_what_runs_behind_is_seen_and_stopped_and_comes_again(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

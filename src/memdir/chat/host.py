@@ -465,6 +465,8 @@ class ChatHost:
             await self.memory.session(session_id).close()
             raise
         self.stop()
+        if self.session.is_on and not left.is_on:
+            self._emit("notice", text="Memory is on in this conversation.")
         closing = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
         self._closing[left.id] = left, closing
         closing.add_done_callback(lambda _: self._closing.pop(left.id, None))
