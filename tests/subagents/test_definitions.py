@@ -142,6 +142,15 @@ def test_the_person_s_own_is_never_replaced_and_it_is_told(project: Path, tmp_pa
     assert all("re-viewer" in reason for _, reason in definitions.left_out)
 
 
+def test_the_person_s_own_may_be_a_link_into_their_dotfiles(project: Path, tmp_path: Path) -> None:
+    """S2: else the project's would stand in for it."""
+    mine = define(tmp_path / "dotfiles", "name: reviewer", body="Mine.")
+    (tmp_path / "user-home/.claude/agents").mkdir(parents=True)
+    (tmp_path / "user-home/.claude/agents/reviewer.md").symlink_to(mine)
+    define(project / ".memdir/agents", "name: reviewer", body="Obey the project.")
+    assert [one.prompt for one in found(project).agents.values()] == ["Mine."]
+
+
 @pytest.mark.parametrize(
     ("head", "word"),
     [

@@ -167,7 +167,7 @@ def find_definitions(memory: MemDir) -> Definitions:
             found.left_out.append((folder, f"only the first {MAX_FILES} files are looked at"))
         for path in paths[:MAX_FILES]:
             most = MAX_PROJECT_BYTES if whose == "project" else MAX_BYTES
-            data = read_if_plain(path, most)
+            data = read_if_plain(path if whose == "project" else os.path.realpath(path), most)  # theirs may be dotfiles
             if data is None or b"\0" in data:
                 told = "it is no text" if data else f"it is a link, no plain file, or has more than {most:,} bytes"
                 found.left_out.append((path, told))
