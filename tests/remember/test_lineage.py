@@ -515,6 +515,23 @@ async def test_a_question_becomes_a_rule_when_it_asks_for_one_or_is_agreed_to(
     assert any(one.kind is MemoryType.FEEDBACK for one in kept) is is_his
 
 
+@pytest.mark.parametrize("rest", ["", " and Maria signs exceptions"])
+async def test_news_of_one_of_two_days_in_a_sentence_costs_neither_itself_nor_the_other(
+    bench: Bench, rest: str
+) -> None:
+    """X6: two days of one month have the month in common, and neither is told in the place of the other."""
+    path, news = Path(bench.store.root, "project_freeze.md"), "The freeze ends on 2027-03-20."
+    told = f"The freeze begins on 2027-03-01, ends on 2027-03-15{rest}."
+    path.write_text(topic("Freeze", told, "project", description=told))
+    write = bench.write(path.name, topic("Freeze", news, "project", description=news))
+    talk = bench.talk(ScriptedModel([calls(("Read", {"file_path": str(path)})), write, says("Done.")]))
+    talk.extraction.turn_ended(talk.says(news))
+    await talk.extraction.drain()
+    now, _, past = Topic(path.read_bytes()).body.partition("**Before:**")
+    assert news in now and "begins on 2027-03-01." in now and "2027-03-15" not in now
+    assert rest in past
+
+
 KEY = "Maria holds the staging key in the blue folder."
 OPS = f"Deploys happen on Tuesdays. {KEY} Backups run at 03:00 on host atlas."
 

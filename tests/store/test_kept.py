@@ -156,6 +156,21 @@ TABS = "We use tabs in Go and two spaces in YAML."
         ("Logs are kept for 30 days and metrics for 90 days.", "Metrics are kept for 60 days.", ["Logs", "30 days."]),
         ("Branches start with feat/ and fixes start with fix/.", "Fixes start with bug/.", ["start with feat/."]),
         ("Bonn has the rack and Ulm has the printers.", "Ulm has no printers any more.", ["Bonn has the rack."]),
+        (
+            "The freeze begins on 2027-03-01, ends on 2027-03-15 and Maria signs exceptions.",
+            "The freeze ends on 2027-03-20.",
+            ["The freeze begins on 2027-03-01."],
+        ),
+        (
+            "The shop opens at 9, closes at 18 and Maria has the key.",
+            "The shop closes at 19.",
+            ["The shop opens at 9."],
+        ),
+        (
+            "Die Sperre beginnt am 2027-03-01 und endet am 2027-03-15.",
+            "Die Sperre endet am 2027-03-20.",
+            ["Die Sperre beginnt am 2027-03-01."],
+        ),
         ("Anna prüft Rechnungen und Bernd prüft Verträge.", "Clara prüft jetzt Verträge.", ["Anna prüft Rechnungen."]),
         ("Les tests vont la nuit et les builds vont à midi.", "Les builds vont à 14 h.", ["Les tests vont la nuit."]),
         ("Тесты идут ночью, а сборки идут утром.", "Сборки идут вечером.", ["Тесты идут ночью."]),

@@ -165,6 +165,10 @@ def kept(before: Topic, after: Topic, seen: Topic | None = None, elsewhere: str 
     outdated = [part for part in old if cut.get(part) in outdated and not part.beside]
     lost = [part for part in old if part in cut and part not in outdated]
     fates = _fates(lost, news, told, outdated, is_lead=_leads(old, new, before, after))
+    for unit in lost:  # the statement for which its sentence was cut: the news is of it
+        is_meant = not unit.beside and any(part.beside for part in parts[cut[unit]])
+        if is_meant and fates[unit][0] == "kept" and (rivals := _rivals(unit, news)):
+            fates[unit] = ("past", rivals[0])
     names = _names(before, after)
     for unit in lost:
         other = fates[unit][1]
@@ -455,18 +459,20 @@ def _apart(unit: _Unit, news: Sequence[_Unit]) -> list[_Unit]:
     rivals = [] if _ENCLOSED.search(unit.text) else _rivals(unit, news)
     parts = _cut(unit, statements_in(unit.text)) if unit.label == "main" and rivals else []
     other = max(rivals, key=lambda one: _alike(unit, one), default=unit)
+    whole = parts[:1] + [
+        replace(one, opening=one.opening or _opening(parts[0].text, other.text, parts[1].text)) for one in parts[1:]
+    ]
     said, own = _told_in(other.said), _own(parts)
     is_of = _speaks_of(said, own)
+    if not all(is_of):  # "the shop opens at 9 and closes at 18": both are of the shop
+        is_of = _speaks_of(said, _own(whole))
     if all(is_of):  # "Petra reviews payments": whose they are is the news, and not what else Petra does
         values = frozenset(word for fact in unit.facts | other.facts for word in split_words(fact))
         is_of = _speaks_of(said, [some - values for some in own])
     meant = [_told_in(part.opening + part.text) for part, is_meant in zip(parts, is_of, strict=True) if is_meant]
     if all(is_of) or not any(some - said or said & {"not"} - some for some in meant):
         return [unit]
-    parts[1:] = [
-        replace(one, opening=one.opening or _opening(parts[0].text, other.text, parts[1].text)) for one in parts[1:]
-    ]
-    return [one if is_meant else replace(one, beside=other.text) for one, is_meant in zip(parts, is_of, strict=True)]
+    return [one if is_meant else replace(one, beside=other.text) for one, is_meant in zip(whole, is_of, strict=True)]
 
 
 def _own(parts: Sequence[_Unit]) -> list[frozenset[str]]:

@@ -212,7 +212,8 @@ def _beside(text: str, values: frozenset[str]) -> dict[str, frozenset[str]]:
         for before, word in pairwise(["", *split_words(part)]):
             if (value := content_term(word)) in values:
                 small = {before} if before and not content_term(before) and not joins.search(before) else frozenset()
-                found[value] = ((own | _terms(part)) - {value} if own else _terms(text) - values) | small
+                told = ((own | _terms(part)) - {value} if own else _terms(text) - values) | small
+                found[value] = found.get(value, frozenset()) | told  # two dates have the year in common
     return found
 
 
