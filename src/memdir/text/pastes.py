@@ -428,9 +428,14 @@ def is_reported(sentence: str) -> bool:
     return all(whose == "reported" for whose, part in _split_report(sentence) if part.strip())
 
 
-def ends_reported(sentence: str) -> bool:
-    """Whether a sentence ends in what somebody else said, wants or wrote: "from the docs: never …"."""
-    return [whose for whose, part in _split_report(sentence) if part.strip()][-1:] not in ([], ["own"])
+def is_reported_from(sentence: str, at: int) -> bool:
+    """Whether what stands at a place of a sentence is what somebody else said, wants or wrote: "from the docs: | never
+    …", but not "no lists, | their parser chokes on it, they said"."""
+    for whose, part in _split_report(sentence):
+        at -= len(part)
+        if at < 0 and not part.rstrip().endswith((":", "：")):
+            return whose != "own"
+    return False
 
 
 def _split_report(sentence: str) -> list[tuple[Whose, str]]:

@@ -390,6 +390,18 @@ def test_what_another_wants_explains_no_rule_of_the_users() -> None:
     assert "banner" not in only(f"u: From now on write the migrations by hand. {wanted}").body
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "no bullets any more please, short paragraphs, the shop owners complained that their parser eats the dashes",
+        "no tables in the letters please, plain sentences only, the customers said their mail program breaks them",
+        "keine Listen mehr bitte, nur kurze Absätze, die Händler sagen dass ihr Programm die Striche verschluckt",
+    ],
+)
+def test_a_rule_with_what_others_say_as_its_reason_is_the_users(said: str) -> None:
+    assert only(f"u: {said}\na: OK.").type == "feedback"
+
+
 def test_letting_something_else_drop_takes_no_wish_back() -> None:
     wish = "u: From now on use pnpm, not npm.\na: Sure.\nu: "
     assert "pnpm" in only(f"{wish}never mind, I found the typo myself").body
