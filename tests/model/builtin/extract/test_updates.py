@@ -72,6 +72,26 @@ def test_a_moved_place_updates_the_pointer_in_another_language() -> None:
     assert "Mattermost" in draft.description
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        (
+            "The shop",
+            "The shop opens at 7. Flour comes from Mill Ost every Monday. Samira signs the orders.",
+            "our flour comes from Mill West now, Mill Ost burned down. write the order please",
+        ),
+        (
+            "Verein",
+            "Kassenwart ist Holger. Beitrag 48 Euro im Jahr. Vereinsheim am Mühlweg.",
+            "Schreib bitte die Rechnung. Der Beitrag ist jetzt 60 Euro im Jahr, wurde so beschlossen",
+        ),
+    ],
+)
+def test_a_fact_that_only_the_text_of_a_memory_has_is_changed_there(name: str, body: str, said: str) -> None:
+    old = memory("project_facts.md", name, body)
+    assert [(draft.action, draft.file) for draft in drafts(f"u: {said}\na: OK.", old, BIKE)] == [("update", old.file)]
+
+
 def test_an_unrelated_memory_is_left_alone() -> None:
     draft = only(
         "u: run it\na: Ran.\nu: benchmarks always run on bench01, never on a laptop, laptops throttle\na: OK.",

@@ -121,8 +121,8 @@ def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool
         topic = frozenset(stems(said)) - _deciding(said)
         is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
         number = shelf.memories.index(memory)
-        named = sum(shelf.weights[stem] for stem in topic & shelf.headlines[number])
-        return not (is_changed or named >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED)
+        is_named = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
+        return not (is_changed or is_named)
     text = " ".join(one.seen.clause.text for one in candidate.core)
     mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
     if meanings & {"change", "durable"}:
