@@ -21,7 +21,7 @@ from memdir.text.sentences import sentences_of
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
 
-LEAST_SHARED = 0.8  # weight of what two facts share that may be one
+LEAST_SHARED = 0.8  # weight of what two share that may be one
 LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
 TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: "ask" and "use" have less
 SAME_SUBJECT = 2  # topic words that make it the same subject
@@ -113,21 +113,16 @@ def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing 
 
 
 def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
-    """Whether it is about something else: each has a subject of its own, and no word of a change is said. Two facts
-    that share hardly more than "we decided to use" are two."""
-    meanings = frozenset().union(*(one.seen.meanings for one in candidate.core))
-    if candidate.type != "feedback" or memory.type != "feedback":
-        said = f"{candidate.turn.before * candidate.turn.is_answered}\n{candidate.turn.line.text}"
-        topic = frozenset(stems(said)) - _deciding(said)
-        is_changed = any("change" in seen.meanings for seen in candidate.turn.seen)
-        number = shelf.memories.index(memory)
-        is_named = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
-        return not (is_changed or is_named)
-    text = " ".join(one.seen.clause.text for one in candidate.core)
-    mine, theirs = subject_and_values(text)[0], subject_and_values(f"{memory.description} {memory.body}")[0]
-    if meanings & {"change", "durable"}:
-        return 2 * len(mine & theirs) < min(len(mine), len(theirs)) or not mine & theirs
-    return bool(mine - theirs) and bool(subject_and_values(memory.description or memory.name)[0] - mine)
+    """Whether it is about something else: they share hardly more than "we decided to use", and of a fact no word of a
+    change is said."""
+    turn, is_rule = candidate.turn, candidate.type == memory.type == "feedback"
+    if not is_rule and any("change" in seen.meanings for seen in turn.seen):
+        return False
+    said = f"{turn.before * turn.is_answered}\n{turn.line.text}"
+    rule = subject_and_values(" ".join(one.seen.clause.text for one in candidate.core))[0]
+    topic, number = rule if is_rule else frozenset(stems(said)) - _deciding(said), shelf.memories.index(memory)
+    is_named = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
+    return not is_named and not topic <= shelf.topics[number]
 
 
 def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
