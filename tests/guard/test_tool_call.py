@@ -312,6 +312,48 @@ def test_patches_and_edits_of_every_agent_name_their_files_and_texts() -> None:
         assert not call.breaches("write", "src/*") and not call.breaches("text", "print(")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > db/migrations/1.sql <<'END'\ndrop table x;\nEND",
+        "echo x >> ./db/migrations/1.sql",
+        "make &> db/migrations/1.sql",
+        "{ echo a; echo b; } > db/migrations/1.sql",
+        "(echo a) >| /p/db/migrations/1.sql",
+        "sh -c 'echo x > db/migrations/1.sql'",
+        "echo x > db/{migrations,y}/1.sql",
+        "echo x | sudo tee -a db/migrations/1.sql",
+        "cp new.sql db/migrations/",
+        "cd /p && mv db/migrations/1.sql old.sql",
+        "rm -f db/migrations/1.sql",
+        "sed -i.bak 's/a/b/' db/migrations/1.sql",
+        "find . -exec touch db/migrations/1.sql ;",
+        "python - <<'END'\n" + "x = 1\n" * 12_000 + "open('db/migrations/1.sql', 'w')\nEND",  # too long to be read
+    ],
+)
+def test_a_file_that_a_shell_writes_is_written(command: str) -> None:
+    assert ToolCall("Bash", {"command": command}, root="/p").breaches("write", "db/migrations/*")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat db/migrations/1.sql",
+        "grep x db/migrations/1.sql > found.txt",
+        "ls db/migrations/* 2>/dev/null",
+        "git diff db/migrations/1.sql 1>&2",
+        "cp db/migrations/1.sql /tmp/old.sql",
+        "sed -n 's/db/migrations/p' notes.txt",
+        "sed -i 's,db/migrations/,x,' notes.txt",
+        "echo 'x > db/migrations/1.sql'",
+        "[[ a > db/migrations/1.sql ]]",
+        "psql < db/migrations/1.sql",
+    ],
+)
+def test_a_file_that_a_shell_only_reads_is_not_written(command: str) -> None:
+    assert not ToolCall("Bash", {"command": command}, root="/p").breaches("write", "db/migrations/*")
+
+
 def test_other_tools_are_known_by_their_own_names() -> None:
     call = ToolCall("mcp__github__merge_pull_request", {"repo": "app", "base": {"ref": ["main"]}})
     assert call.breaches("mcp__github__*", "main") and call.breaches("mcp__github__merge_pull_request", "")
@@ -403,6 +445,8 @@ def test_no_pattern_and_no_text_make_a_call_wait(pattern: str) -> None:
         "{a}",
         "{a,b} ",
         "$'\\x61' ",
+        "> a ",
+        "env rm ",
     ]
     texts = [part * (MAX_TEXT // len(part)) for part in parts]
     texts += ["a" * (8 << 20), "{" + "a," * (MAX_TEXT // 2 - 1) + "}", 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
@@ -410,6 +454,8 @@ def test_no_pattern_and_no_text_make_a_call_wait(pattern: str) -> None:
         begun = time.process_time()
         with suppress(TooMuch):  # then it is refused by what blocks
             ToolCall("Bash", {"command": text}).breaches("shell", pattern)
+        with suppress(TooMuch):
+            ToolCall("Bash", {"command": text}, root="/p").breaches("write", pattern)
         ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)
         assert time.process_time() - begun < 2.0, text[:20]
 

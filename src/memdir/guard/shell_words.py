@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MAX_DEPTH = 4  # of shells in shells
 _ENDS = frozenset(";&|\n()")  # between two commands
@@ -45,12 +45,14 @@ class TooMuch(ValueError):
 
 
 class ShellCommand:
-    """One command with its words, and where in them a program may stand: first, and behind whatever starts another."""
+    """One command with its words, where in them a program may stand: first, and behind whatever starts another; and the
+    files that what it prints goes to."""
 
-    __slots__ = ("starts", "words")
+    __slots__ = ("starts", "targets", "words")
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], targets: Sequence[str] = ()) -> None:
         self.words = words
+        self.targets = targets
         program = _name(words[0]) if words else ""
         runs = 0 if program in _RUNNERS else _run_by_word(words) if program not in _WRITERS else len(words)
         each = [at + 1 for at, word in enumerate(words) if word in _EACH]
@@ -68,7 +70,7 @@ def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCo
     for words in reader.commands():
         bare = [word for word in map(_without_variables, words) if word]
         ways = (words, bare) if bare != words else (words,)  # a variable may hold nothing, a substitution print nothing
-        yield from map(ShellCommand, ways)
+        yield from [ShellCommand(way, reader.targets) for way in ways]
         reader.texts += [(text, "") for text in dict.fromkeys(text for one in ways for text in _lines_given(one))]
     for text, inner_quotes in reader.texts:
         yield from commands_in(text, depth + 1, inner_quotes) if depth < MAX_DEPTH else (_anywhere(text),)
@@ -163,7 +165,10 @@ class _Heredoc:
 class _Level:
     """A line, or the one in a `$(…)` of it: what was read of the command and of the pipe that it stands in."""
 
-    __slots__ = ("cases", "given", "heredocs", "is_run", "is_sum", "left", "quotes", "signs", "target", "word", "words")
+    __slots__ = (
+        *("cases", "given", "heredocs", "is_run", "is_sum", "left", "quotes", "signs"),
+        *("target", "targets", "word", "words"),
+    )
 
     def __init__(self, quotes: str = "", *, is_sum: bool = False) -> None:
         self.quotes = quotes  # within which ones: "" for none
@@ -172,6 +177,7 @@ class _Level:
         self.word: list[str] | None = None  # of its parts; None between words
         self.signs: set[int] = set()  # which of them are braces and commas without quotes
         self.target = ""  # the sign before a word that names where something goes, and is none of the command's
+        self.targets: list[str] = []  # the files that it goes to
         self.cases = 0  # open ones: there a `)` stands behind each pattern
         self.is_run = False  # whether a shell stands in this pipe
         self.given: list[str] = []  # texts that go through this pipe
@@ -188,6 +194,7 @@ class _LineReader:
         self._levels = [_Level(quotes)]
         self._heredocs: list[_Heredoc] = []  # that begin behind this line
         self._room = MAX_EXPANDED
+        self.targets: list[str] = []  # of the command that was read last
         self.texts: list[tuple[str, str]] = []  # that are to be read as lines of their own, and within which quotes
 
     def commands(self) -> Iterator[list[str]]:
@@ -347,6 +354,8 @@ class _LineReader:
             level.words += made
         elif level.target == "<<<":
             level.given.append(word)
+        elif ">" in level.target and not (level.target.endswith("&") and word.strip("-").isdigit()):
+            level.targets += made
         level.target = ""
 
     def _expanded(self, parts: list[str], signs: set[int]) -> list[str]:
@@ -377,6 +386,7 @@ class _LineReader:
         """The words of a command that ends here, from its program on."""
         self._end_word(level)
         level.target = ""
+        self.targets, level.targets = level.targets, []
         words, start = level.words, 0
         while start < len(words) and (words[start] in _WORDS_BEFORE or _is_assignment(words[start])):
             start += 1

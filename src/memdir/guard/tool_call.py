@@ -29,6 +29,9 @@ KINDS = {name: kind for kind, names in _TOOLS.items() for name in (kind, *names.
 MAX_TEXT = 65_536  # characters of a command that are read word by word: a program more than a command
 MAX_PATHS = 1000  # that a call names: each is looked for on the disk
 MAX_PATH = 4096  # bytes that a system takes for one
+# Programs that write the files which they are given, or take them away: those behind their options, all or the last.
+_ON_FILES = dict.fromkeys(("tee", "rm", "mv", "touch", "truncate", "unlink"), 0)
+_ON_FILES |= dict.fromkeys(("cp", "install", "ln", "rsync", "sed"), 1)
 _COMMANDS = ("command", "cmd", "script")
 _PATHS = ("file_path", "filepath", "path", "notebook_path", "absolute_path", "target_file", "filename", "paths")
 _WRITTEN = ("content", "new_string", "newstring", "new_str", "new_source", "file_text", "insert_text", "new_text")
@@ -75,6 +78,10 @@ class ToolCall:
         paths = list(self._values(_PATHS)) if self._kind == kind else []
         if kind == "write":
             paths += [line.partition(": ")[2].strip() for line in self._patches() if line.startswith(_PATCHED)]
+            lines = list(self._typed()) if self._kind == "shell" else []
+            if _stands_in(pattern or "*", (line for line in lines if len(line) > MAX_TEXT)):
+                return True
+            paths += [path for line in lines if len(line) <= MAX_TEXT for path in self._written_by(line)]
         return any(self._leads(pattern or "*", path) for path in paths)
 
     @property
@@ -92,11 +99,29 @@ class ToolCall:
                 continue
             if is_long:  # too long to be read as a shell does: judged by its words alone
                 return True
-            if text not in self._commands:
-                self._commands[text] = list(commands_in(text))
-            if any(_fits_words(words, command) for command in self._commands[text]):
+            if any(_fits_words(words, command) for command in self._commands_of(text)):
                 return True
         return False
+
+    def _commands_of(self, text: str) -> list[ShellCommand]:
+        if text not in self._commands:
+            self._commands[text] = list(commands_in(text))
+        return self._commands[text]
+
+    def _written_by(self, text: str) -> Iterator[str]:
+        """The files that a shell writes or takes away for what it is given, as far as the words tell."""
+        for command in self._commands_of(text):
+            words = command.words
+            yield from (path for path in command.targets if words[:1] != ["[["] and not path.startswith("/dev/"))
+            programs = {
+                words[at].rpartition("/")[2]: at for at in sorted(command.starts, reverse=True) if at < len(words)
+            }
+            for program in programs.keys() & _ON_FILES.keys():
+                named = [word for word in words[programs[program] + 1 :] if not _is_option(word)]
+                is_edit = program != "sed" or _has_option("-i|--in-place*", words)
+                yield from named[-_ON_FILES[program] :] if is_edit else ()
+                if named[-1:] and named[-1].endswith("/"):  # into a folder
+                    yield named[-1] + named[0].rpartition("/")[2]
 
     def _leads(self, pattern: str, path: str) -> bool:
         """Whether a path is one that a pattern names: from the project's folder or any folder in it; from the root of
