@@ -1486,6 +1486,13 @@ def test_a_chat_without_memory_takes_no_folder_of_a_person_s_own_along(
 
 
 @in_tmux
+def test_a_terminal_that_cannot_draw_is_told_and_shows_no_prompt_that_never_answers(project: Path) -> None:
+    """H1: prompt_toolkit asks for a line there, and nothing else of it is at work."""
+    with Tmux(["env", "TERM=dumb", *chat_words(None)], cwd=project) as tmux:
+        tmux.wait_for("a chat needs a terminal that can draw", "memdir chat -p", "ended with 2")
+
+
+@in_tmux
 def test_the_width_is_that_of_the_terminal_whatever_the_environment_says(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,8 +54,9 @@ class Chat:
     def run(self, options: argparse.Namespace, context: Any) -> int:
         if options.model:
             options.set += model_settings(options.model, context.opened("chat").settings)
-        if options.text is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise UsageError("a chat needs a terminal", remedy='For scripts: memdir chat -p "some words"')
+        can_draw = os.environ.get("TERM", "").lower() not in ("dumb", "unknown")  # as in the shell of an editor
+        if options.text is None and not (can_draw and sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("a chat needs a terminal that can draw", remedy='For scripts: memdir chat -p "some words"')
 
         def opened() -> MemDir:
             memory: MemDir = context.opened("chat")
