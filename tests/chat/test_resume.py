@@ -18,6 +18,7 @@ import pytest
 
 from memdir import MemDir, open_memory
 from memdir.errors import UsageError
+from memdir.transcript import Conversation, Message, ToolUse, user
 from tests.chat.hosts import Person, chosen, host_of, is_fork, opened, script
 from tests.conftest import Ran
 from tests.model.providers import ANTHROPIC, PROVIDERS, Provider
@@ -224,6 +225,18 @@ async def test_a_conversation_that_goes_on_in_another_window_is_not_gone_on_with
     async with host_of(open_memory(project), session_id=name) as again:
         said = [one.text for one in again.conversation.messages if one.role == "user" and not one.is_meta]
     assert said == ["Which way is north?", "And west?"]
+
+
+async def test_one_that_was_killed_in_a_call_can_be_gone_on_with_from_another(project: Path) -> None:
+    """J3: also compacted at once, which nothing can be in the middle of a call."""
+    memory = open_memory(project)
+    killed = Conversation.resume(memory.transcript("killed"))
+    killed.add(user("Which way is north?"))
+    killed.add(Message("assistant", (ToolUse("t1", "Glob", {"pattern": "*"}),)))
+    killed.transcript.close()
+    async with host_of(memory) as host:
+        await host.resume("killed")
+        assert [one.tool_use_id for one in host.conversation.messages[-1].tool_results] == ["t1"] and host.is_waiting
 
 
 async def test_of_two_that_begin_one_conversation_at_the_same_time_one_does(project: Path) -> None:
