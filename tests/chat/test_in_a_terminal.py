@@ -1034,6 +1034,14 @@ async def test_what_tools_told_can_be_opened_as_far_as_it_is_kept_and_within_its
         await seen.shows("Nothing was recalled")
 
 
+async def test_what_was_recalled_is_shown_though_one_of_it_was_forgotten_since(project: Path) -> None:
+    (project / "note.md").write_text("Deploys are frozen.\n", encoding="utf-8")
+    async with alive(project) as seen:
+        seen.chat.host.recalled = (str(project / "gone.md"), str(project / "note.md"))
+        seen.press("/recalled\r")
+        await seen.shows("Deploys are frozen.")
+
+
 async def test_the_names_of_memories_are_completed(project: Path) -> None:
     memory = open_memory(project, flags={**QUIET, "model.provider": "builtin"})
     key = memory.add("Deploys are frozen on Fridays.").memory.key

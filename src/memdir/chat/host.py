@@ -127,7 +127,6 @@ class ChatHost:
         self._allowed = set(self.options.allow)  # and what the person allows until the chat ends
         self._model: asyncio.Task[Model] | None = None
         self._closing: dict[str, tuple[Session, asyncio.Task[None]]] = {}  # left, while they are learned from
-        self._answered: Request | None = None
         self._has_hinted = False
         self._may_write_docs = ask is not None or "edits" in self.options.allow  # magic docs, where they are on
         self._open(self.options.session_id or new_session_id(memory.clock()))
@@ -160,7 +159,7 @@ class ChatHost:
         lent = Lent(self.memory, self.session, tools, self.model, self.gate.of_agent, self._show, self._spend)
         self.agents = AgentTool(lent, found)
         self.tools = Toolbox((*tools, self.agents) if found.agents else tools, context)
-        self._answered = None
+        self._answered: Request | None = None
 
     async def __aenter__(self) -> ChatHost:
         self.conversation.answer_open_calls()

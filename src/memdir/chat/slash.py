@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent import BackgroundTask, DiskFiles, OwnCommand, diff_of, own_commands
@@ -312,7 +313,8 @@ class Slash:
         if not self._host.recalled:
             self._screen.notice("Nothing was recalled for the last message.")
         for path in self._host.recalled:
-            self._screen.opened(path, DiskFiles().read(path).decode("utf-8", "replace"))
+            with suppress(MemoryNotFound):  # it was forgotten since; the others are there
+                self._screen.opened(path, DiskFiles().read(path).decode("utf-8", "replace"))
 
     async def do_open(self, words: str) -> None:
         """show all that a tool told: /open [NUMBER]"""
