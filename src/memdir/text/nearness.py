@@ -298,6 +298,12 @@ def called_off(text: str) -> str:
     return _said_off(found) if found and not (terms_in(found["named"]) and terms_in(found["more"])) else ""
 
 
+def only_reminds(begins: str, rest: str) -> bool:
+    """Whether "don't forget …" goes on with what something is called that is kept, and not with what that says."""
+    is_named = anywhere("forgets").search(begins) and called_off(f"forget {rest}")
+    return bool(is_named) and not re.search(r"[:,;–—]|\b(?:that|dass)\b", rest)
+
+
 @lru_cache(maxsize=64)
 def _called_off(said: str) -> re.Match[str] | None:
     found = next(filter(None, (form.match(f" {said}") for form in _calling_off())), None)

@@ -169,6 +169,16 @@ def test_a_rule_that_is_not_to_be_forgotten_is_not_deleted(rule: str, words: str
     assert not [draft for draft in found if draft.action == "delete"]
 
 
+@pytest.mark.parametrize(
+    "words", ["Don't forget the rule about Friday deploys.", "Please don't forget the Friday rule!"]
+)
+def test_who_only_reminds_of_a_rule_by_its_name_says_nothing_to_keep(words: str) -> None:
+    rule = memory("feedback_rule.md", "Never deploy on Fridays, the on-call team is thin")
+    assert not drafts(f"u: {words}\na: I will not.", rule, FONTS)
+    said = drafts("u: Don't forget the rule: never push on Mondays.\na: Noted.", FONTS)
+    assert ["Mondays" in draft.description for draft in said] == [True]
+
+
 def test_what_two_memories_may_mean_is_not_deleted_by_its_subject() -> None:
     rules = [memory("feedback_one.md", "Use pnpm, never npm"), memory("feedback_two.md", "Run pnpm audit on Mondays")]
     assert not drafts("u: vergiss bitte das mit pnpm\na: Welches?", *rules)

@@ -16,7 +16,7 @@ from memdir.model.builtin.extract.wishes import announces, unopened
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import called_off, is_opposite, kept_in_mind, says_all, takes_back
+from memdir.text.nearness import called_off, is_opposite, kept_in_mind, only_reminds, says_all, takes_back
 from memdir.text.pastes import is_reported, is_reported_from
 
 _PLACE_IN_CODE = (
@@ -55,7 +55,7 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     if not wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
         return False
     is_of_code = anywhere("remember-this").search(sentence) and WHERE_IN_CODE.search(text)
-    is_bare = wish and announces(text, wish)
+    is_bare = wish and (announces(text, wish) or only_reminds(text[: wish.says], text[wish.says :]))
     said = sentence.removesuffix(text) if wish else sentence  # "remember that we log at WARN" is of no log
     return not is_of_code and not is_bare and not LOG_LINE.search(said) and _is_safe(one)
 
