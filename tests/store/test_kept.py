@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.store.form import well_formed
-from memdir.store.kept import is_another, kept
+from memdir.store.kept import is_another, kept, unsaid
 from memdir.store.topic import Topic
 from tests.security.fakes import github_token
 
@@ -43,6 +43,21 @@ def test_one_sentence_of_news_costs_nothing_else() -> None:
 
 
 TABLE = "| host | role |\n|---|---|\n| db3 | primary |\n| db4 | replica |"
+
+
+@pytest.mark.parametrize(
+    ("said", "others", "is_held"),
+    [
+        ("Team A owns billing.", "Team B owns billing.", False),
+        ("We chose plan B.", "We chose plan C in May.", False),
+        ("Use C for the firmware.", "Use Rust for the firmware.", False),
+        ("Use C for the firmware.", "The firmware is in C: use it.", True),
+        ("A team owns billing.", "One team owns billing.", True),
+    ],
+)
+def test_what_is_named_by_a_letter_is_not_told_by_another_letter(said: str, others: str, is_held: bool) -> None:
+    """S13: or a night's work could delete one of two memories for the other."""
+    assert (unsaid(Topic(f"---\nname: x\n---\n\n{said}\n".encode()), [others]) == []) is is_held
 
 
 def test_what_is_put_back_behind_a_row_stands_behind_its_whole_table() -> None:

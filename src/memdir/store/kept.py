@@ -41,6 +41,7 @@ MAX_RIVALS = 12  # new sentences that are looked at closely for an old one
 _LATER = dict.fromkeys(("main", "code"), ("why", "how", "update", "before")) | {"why": ("how", "before")}
 _ENCLOSED = re.compile(r"[`\"“„«「()\[\]]")
 _ACRONYM = re.compile(r"\b[A-Z]{2,}\b")
+_LETTER = re.compile(r"(?<=\w )(?!I\b)[A-Z]\b(?!['’])")  # as a name, "team A": no sentence begins with it
 
 Fate = Literal["gone", "past", "kept"]
 
@@ -209,8 +210,8 @@ def unsaid(topic: Topic, others: Sequence[str]) -> list[tuple[str, str]]:
 def _is_told(unit: _Unit, text: str, said: frozenset[str]) -> bool:
     """Whether a text has most words of a sentence, all its facts, and for every other word one that means nearly the
     same. Another weekday is another fact."""
-    missing = unit.terms - said
-    if len(missing) > TOLD_OTHERWISE * len(unit.terms) or _missing(unit.facts, said):
+    missing, is_named = unit.terms - said, set(_LETTER.findall(unit.said)) <= set(_LETTER.findall(text))
+    if not is_named or len(missing) > TOLD_OTHERWISE * len(unit.terms) or _missing(unit.facts, said):
         return False
     words = [word for word in split_words(unit.said) if terms_in(word) & missing]
     if any(is_weekday(word) or word[:1].isdigit() for word in words):
