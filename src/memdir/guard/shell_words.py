@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 4  # of shells in shells
 _ENDS = frozenset(";&|\n()")  # between two commands
 _SPACES = frozenset(" \t\r")
-_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "su", "pwsh", "powershell"))
+_SHELLS = frozenset(("sh", "bash", "rbash", "zsh", "dash", "ash", "ksh", "csh", "tcsh", "fish", "su"))
+_SHELLS |= {"pwsh", "powershell", "pwsh.exe", "powershell.exe"}
 _READERS = frozenset(("eval", "source", "."))  # run what they are given, as shells and ssh do
 _WRITERS = frozenset(("echo", "printf"))  # give their words to what is behind them
 _BLOCK_ENDS = frozenset(("}", "done", "fi", "esac"))  # what was written within goes on from here
@@ -101,7 +102,9 @@ def _lines_given(words: list[str]) -> Iterator[str]:
     none = 0 if program in _RUNNERS else _run_by_word(words)
     shell = next((at for at, word in enumerate(words) if _name(word) in _SHELLS), none)
     options = range(shell + 1, len(words))
-    given = next((at for at in options if words[at][:1] == "-" != words[at][1:2] and "c" in words[at]), len(words))
+    given = next(
+        (at for at in options if words[at][:1] == "-" != words[at][1:2] and "c" in words[at].lower()), len(words)
+    )
     yield from [word for word in words[given + 1 :] if word[:1] not in "-+"][:2]  # an option's value may be first
 
 
