@@ -56,9 +56,9 @@ class Scored:
 
     @property
     def is_errand(self) -> bool:
-        """A question, a mere sound, or a wish that says nothing itself."""
+        """A mere sound, or a wish that says nothing itself."""
         text = self.seen.clause.text
-        return "question" in self.seen.features or len(text) < MIN_LETTERS or is_bare(text) or is_lead(text)
+        return len(text) < MIN_LETTERS or is_bare(text) or is_lead(text)
 
 
 @dataclass(frozen=True)
