@@ -146,7 +146,7 @@ def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     if not judged or not turn.before.rstrip().endswith(("?", "？")):
         return None
     first = judged[0]
-    if "yes" not in first.seen.meanings or "halt" in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS:
+    if "yes" not in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS:
         return None
     asked = [clause.text for clause in clauses(own_words(turn.before))]
     if not asked or "offer" not in meanings_in(asked[-1]):
