@@ -62,9 +62,8 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
 
 def _is_only_told(seen: Seen, language: str) -> bool:
     """Whether "always" tells how it is, "the printer always jams", or was, "I remember …", not how it shall be."""
-    rest, found = anywhere("tells-only", language).subn("", seen.clause.text)
-    is_past = anywhere("recalls", language).search(seen.clause.sentence)
-    return bool(is_past) or (bool(found) and not anywhere("moods", language).search(rest))
+    told = anywhere("tells-only", language).search(seen.clause.text)
+    return bool(anywhere("recalls", language).search(seen.clause.sentence) or told)
 
 
 def _is_played(turn: UserTurn) -> bool:
