@@ -76,8 +76,7 @@ def _is_played(turn: UserTurn) -> bool:
 
 def _is_safe(one: Scored) -> bool:
     said = without_secrets(one.seen.clause.text)
-    tells = len(set(stems(said)) - RULE_STEMS) >= MIN_TOPICS
-    return tells or (bool(said) and not holds_secret(one.seen.clause.sentence))
+    return bool(said) and not holds_secret(one.seen.clause.sentence)
 
 
 def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = False) -> bool:
