@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
-from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing, restated
+from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing
 from memdir.model.builtin.extract.wishes import announces, unopened
 from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.body_text import sentences
@@ -86,8 +86,7 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = Fals
     share = max((_said_by(text, said, topic) for text in shelf.instructions if not is_update), default=0.0)
     if share >= INSTRUCTED_SHARE or (share and anywhere("instruction-file").search(candidate.turn.line.text)):
         return True
-    is_dated = any(span.is_relative for one in candidate.core for span in one.seen.dates)
-    if is_dated or any("change" in one.seen.meanings for one in candidate.core) or restated(candidate, shelf):
+    if any("change" in one.seen.meanings for one in candidate.core):
         return False
     same = (shelf.memories[at] for at in of_one_thing(candidate, shelf, topic))
     told = (one for memory in same for one in sentences(f"{memory.description}\n\n{memory.body}"))
