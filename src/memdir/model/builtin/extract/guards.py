@@ -90,7 +90,7 @@ def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = Fals
         return False
     same = (shelf.memories[at] for at in of_one_thing(candidate, shelf, topic))
     told = (one for memory in same for one in sentences(f"{memory.description}\n\n{memory.body}"))
-    return any(one.label != "before" and says_all(one.text, said) for one in told)
+    return any(says_all(one.text, said) for one in told)
 
 
 def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
