@@ -423,11 +423,6 @@ def _is_long(found: re.Match[str]) -> bool:
     return words > (MAX_QUOTE_WORDS - 1 if is_introduced else MAX_QUOTE_WORDS)
 
 
-def is_reported(sentence: str) -> bool:
-    """Whether a sentence only tells what somebody else said or wants."""
-    return all(whose == "reported" for whose, part in _split_report(sentence) if part.strip())
-
-
 def is_reported_from(sentence: str, at: int) -> bool:
     """Whether what stands at a place of a sentence is what somebody else said, wants or wrote: "from the docs: | never
     …", but not "no lists, | their parser chokes on it, they said"."""

@@ -17,7 +17,7 @@ from memdir.model.builtin.extract.wording import holds_secret, without_secrets
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
 from memdir.text.nearness import called_off, is_opposite, kept_in_mind, only_reminds, says_all, takes_back
-from memdir.text.pastes import is_reported, is_reported_from
+from memdir.text.pastes import is_reported_from
 
 _PLACE_IN_CODE = (
     r"(?![\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)[\w.-]+/[\w./-]+"  # "grafana.example/d/x" is a host
@@ -48,7 +48,7 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     """What somebody else wants is no wish of the user's; that it is wanted may still be a fact, and is one where the
     user asks to remember it."""
     text, sentence, wish = one.seen.clause.text, one.seen.clause.sentence, one.seen.wish
-    is_others = is_reported(text) or is_reported_from(sentence, sentence.rfind(text))
+    is_others = is_reported_from(sentence, sentence.rfind(text))
     is_wanted = anywhere("others-want").search(text) or (is_others and candidate.type in ("user", "feedback"))
     if is_wanted and not (wish and wish.kind == "remember-this"):
         return False
