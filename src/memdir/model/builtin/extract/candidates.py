@@ -29,7 +29,7 @@ PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = {"plain": 0.12, "short": 0.3, "later": 0.2, "moved": 0.12}  # how likely a rule must be
 NOT_WISHED = frozenset({"irony", "onlynow"})  # "from now on could you write …" is a wish all the same
 ERRAND = frozenset({"request", "ack", "moment", "polite"})  # of what stands in one sentence with a wish, and is none
-NOT_MEANT = NOT_WISHED | {"suppose", "undecided", "rumour", "compose", "others", "story"}
+NOT_MEANT = NOT_WISHED | {"rumour", "compose", "story"}
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
@@ -102,8 +102,7 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         text, one = seen.clause.text, Scored(seen, odds)
         is_head = text.endswith((":", "："))
         rule, _ = rule_and_reason(text, turn.language)  # "otherwise the build fails" tells no story
-        own = {"others"} if seen.rule in ("plain", "short") else set()  # a folder of the vendor's is no vendor's wish
-        around |= (seen.meanings if rule == text else meanings_in(rule)) - own
+        around |= seen.meanings if rule == text else meanings_in(rule)
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
         is_told = (is_asked_for and not one.is_errand) or _is_told(seen, seen.meanings | jest)
