@@ -13,7 +13,7 @@ from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, fin
 from memdir.model.builtin.extract.features import UserTurn, observe
 from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
 from memdir.model.builtin.extract.judge import shipped
-from memdir.model.builtin.extract.same_memory import Shelf, best_match, corrected, is_apart, is_unsaid, restated, shelve
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, corrected, is_apart, is_unsaid, shelve
 from memdir.model.builtin.extract.talk import Action, Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
@@ -61,7 +61,7 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
     """The memory on disk that is on the same point."""
     if meant := corrected(candidate.core[-1].seen.clause.text, candidate.turn.language, shelf.memories):
         return meant
-    memory = restated(candidate, shelf) or best_match(candidate, shelf, matching)
+    memory = best_match(candidate, shelf, matching)
     if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unsaid(candidate, memory, shelf):
         return None
     is_change = any("change" in one.seen.meanings for one in candidate.core)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 LEAST_SHARED = 0.8  # weight of what two share that may be one
 LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
 TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: "ask" and "use" have less
-SAME_SUBJECT = 2  # topic words that make it the same subject
 RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
 RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
@@ -83,19 +82,6 @@ def best_match(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, 
     odds = {number: sum(matching.get(name, 0.0) * value for name, value in row.items()) for number, row in rows.items()}
     best = max(odds, key=lambda number: (odds[number], -number), default=None)
     return shelf.memories[best] if best is not None and odds[best] > 0 else None
-
-
-def restated(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
-    """The memory that says the same of the same thing with another value: its rule or fact is replaced."""
-    text = " ".join(one.seen.clause.text for one in candidate.core)
-    subject, values = subject_and_values(text)
-    near = of_one_thing(candidate, shelf, subject) if values and len(subject) >= SAME_SUBJECT else ()
-    for memory, number in ((shelf.memories[number], number) for number in near):
-        theirs, known = subject_and_values(memory.description or memory.name)
-        is_same = memory.type == candidate.type and subject <= shelf.topics[number] and theirs
-        if is_same and values - known and known - values and len(theirs - subject) * 3 <= len(theirs):
-            return memory
-    return None
 
 
 def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing | None:
