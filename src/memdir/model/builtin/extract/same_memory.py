@@ -149,8 +149,6 @@ def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]
             near.remove(number)
     if not re.search(r"\d", said):
         return near
-    if "change" in meanings and _numbered(said) not in map(_numbered, told.values()):
-        return near
     return [number for number in near if not are_other_things(said, told[number])]
 
 
