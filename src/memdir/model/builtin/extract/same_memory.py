@@ -120,7 +120,7 @@ def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
         return False
     leans, said = anywhere("leans", turn.language), fold(turn.line.text)
     is_changed = turn.is_answered and bool(meanings & {"change", "halt"}) and "event" not in meanings
-    return not (leans.match(said) or (is_changed and (leans.search(said) or _WE.match(said))))
+    return not (is_changed and (leans.search(said) or _WE.match(said)))
 
 
 def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
