@@ -183,6 +183,13 @@ def denied_in(texts: Iterable[str]) -> frozenset[str]:
     return said[True] - said[False]
 
 
+def forbids_another(text: str, known: str) -> bool:
+    """Whether a sentence only denies a value that another does not have: "never on Fridays" leaves "on Tuesdays" as it
+    is."""
+    told, others = (terms_in(" ".join(facts_in(one))) for one in (text, known))
+    return bool(told and others) and told <= denied_in([_APART.sub(" ", text)]) and others.isdisjoint(terms_in(text))
+
+
 def is_turned(one: str, other: str, values: frozenset[str]) -> bool:
     """Whether two sentences speak of the same, and one denies what the other says, or tells of one name or figure what
     the other tells of another: "signed by Marta, not by Ole"."""

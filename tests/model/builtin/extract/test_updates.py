@@ -222,6 +222,23 @@ def test_who_speaks_of_forgetting_and_does_not_ask_for_it_loses_nothing(words: s
         assert not any(one.action == "delete" for one in found)
 
 
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        ("We deploy on Tuesdays", "From now on never deploy on Fridays, the on-call team is thin"),
+        ("Invoices go out on Mondays", "Please never send invoices on Fridays"),
+        ("The standup is at 9:30", "never schedule the standup at 8:00"),
+    ],
+)
+def test_what_is_never_to_be_leaves_what_is_as_it_is(old: str, said: str) -> None:
+    assert only(f"u: {said}\na: OK.", memory("feedback_x.md", old)).action == "create"
+
+
+@pytest.mark.parametrize("said", ["Never deploy on Tuesdays.", "From now on never deploy on Tuesdays, only on Fridays"])
+def test_what_is_never_to_be_again_replaces_what_was(said: str) -> None:
+    assert only(f"u: {said}\na: OK.", memory("feedback_day.md", "We deploy on Tuesdays")).action == "update"
+
+
 def test_of_two_memories_that_are_meant_alike_neither_is_deleted() -> None:
     two = (memory("feedback_a.md", "Deploys wait for Maria"), memory("feedback_b.md", "Deploys are announced by mail"))
     assert not drafts("u: Forget the rule about deploys.\na: Which?", *two)

@@ -5,7 +5,7 @@ A draft has a body of rule, Why and How to apply, with names, absolute dates and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -23,7 +23,7 @@ from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
 from memdir.text.language import anywhere, stems
 from memdir.text.naming import describe_rule, file_stem, free_key, title
-from memdir.text.nearness import called_off, named_alone
+from memdir.text.nearness import called_off, forbids_another, named_alone
 from memdir.text.sentences import STOPS, facts_in, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word, split_words
@@ -64,6 +64,8 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
     memory = best_match(candidate, shelf, matching)
     if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unsaid(candidate, memory, shelf):
         return None
+    if any(forbids_another(one.seen.clause.text, memory.description or memory.name) for one in candidate.core):
+        return None
     is_change = any("change" in one.seen.meanings for one in candidate.core)
     return None if is_apart(candidate, memory, shelf) and not is_change else memory
 
@@ -77,17 +79,14 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 
-def _revocations(turns: Sequence[UserTurn], shelf: Shelf) -> list[MemoryDraft]:
+def _revocations(turns: Sequence[UserTurn], shelf: Shelf) -> Iterator[MemoryDraft]:
     """Deletions, of each memory that is clearly meant."""
-    drafts: dict[str, MemoryDraft] = {}
     said = ((turn, seen) for turn in turns for seen in turn.seen)
     for turn, seen in ((turn, seen) for turn, seen in said if not seen.meanings.union(seen.features) & UNSURE):
         text = seen.clause.text.lstrip("¿ ")
         is_asked = text.endswith(("?", "？")) and not anywhere("asks").match(text)
         if meant := None if is_asked else named_alone(stems(called_off(text)), shelf.headlines, shelf.topics):
-            memory = shelf.memories[meant[0]]
-            drafts[memory.file] = MemoryDraft(**vars(memory), action="delete", message=turn.line.message)
-    return list(drafts.values())
+            yield MemoryDraft(**vars(shelf.memories[meant[0]]), action="delete", message=turn.line.message)
 
 
 def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]) -> MemoryDraft | None:
