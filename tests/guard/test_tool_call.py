@@ -329,6 +329,7 @@ def test_patches_and_edits_of_every_agent_name_their_files_and_texts() -> None:
         "echo x | sudo tee -a db/migrations/1.sql",
         "cp new.sql db/migrations/",
         "cd /p && mv db/migrations/1.sql old.sql",
+        "cd db && cd migrations && echo x > 1.sql",
         "rm -f db/migrations/1.sql",
         "sed -i.bak 's/a/b/' db/migrations/1.sql",
         "find . -exec touch db/migrations/1.sql ;",
@@ -352,6 +353,7 @@ def test_a_file_that_a_shell_writes_is_written(command: str) -> None:
         "echo 'x > db/migrations/1.sql'",
         "[[ a > db/migrations/1.sql ]]",
         "psql < db/migrations/1.sql",
+        "cd /tmp && echo x > 1.sql",
     ],
 )
 def test_a_file_that_a_shell_only_reads_is_not_written(command: str) -> None:

@@ -75,13 +75,14 @@ class ToolCall:
             return _stands_in(pattern or "*", self._written())
         if kind == "web":
             return self._kind == "web" and (not pattern or _stands_in(pattern, self._texts()))
-        paths = list(self._values(_PATHS)) if self._kind == kind else []
+        paths: Iterable[str] = list(self._values(_PATHS)) if self._kind == kind else []
         if kind == "write":
-            paths += [line.partition(": ")[2].strip() for line in self._patches() if line.startswith(_PATCHED)]
+            patched = [line.partition(": ")[2].strip() for line in self._patches() if line.startswith(_PATCHED)]
             lines = list(self._typed()) if self._kind == "shell" else []
             if _stands_in(pattern or "*", (line for line in lines if len(line) > MAX_TEXT)):
                 return True
-            paths += [path for line in lines if len(line) <= MAX_TEXT for path in self._written_by(line)]
+            written = (path for line in lines if len(line) <= MAX_TEXT for path in self._written_by(line))
+            paths = (path for some in (paths, patched, written) for path in some)
         return any(self._leads(pattern or "*", path) for path in paths)
 
     @property
@@ -110,18 +111,12 @@ class ToolCall:
 
     def _written_by(self, text: str) -> Iterator[str]:
         """The files that a shell writes or takes away for what it is given, as far as the words tell."""
+        folder = ""  # that it has gone to
         for command in self._commands_of(text):
             words = command.words
-            yield from (path for path in command.targets if words[:1] != ["[["] and not path.startswith("/dev/"))
-            programs = {
-                words[at].rpartition("/")[2]: at for at in sorted(command.starts, reverse=True) if at < len(words)
-            }
-            for program in programs.keys() & _ON_FILES.keys():
-                named = [word for word in words[programs[program] + 1 :] if not _is_option(word)]
-                is_edit = program != "sed" or _has_option("-i|--in-place*", words)
-                yield from named[-_ON_FILES[program] :] if is_edit else ()
-                if named[-1:] and named[-1].endswith("/"):  # into a folder
-                    yield named[-1] + named[0].rpartition("/")[2]
+            if words[:1] == ["cd"] and len(words) == 2:
+                folder = os.path.join(folder, os.path.expanduser(words[1]))
+            yield from (os.path.join(folder, os.path.expanduser(path)) for path in _files_of(command))
 
     def _leads(self, pattern: str, path: str) -> bool:
         """Whether a path is one that a pattern names: from the project's folder or any folder in it; from the root of
@@ -182,6 +177,19 @@ class ToolCall:
                 left += [(is_typed, one) for one in value if not isinstance(one, str)]
             elif is_typed and isinstance(value, str):
                 yield value
+
+
+def _files_of(command: ShellCommand) -> Iterator[str]:
+    """What a command writes or takes away, by the programs that stand in it and where its output goes."""
+    words = command.words
+    yield from (path for path in command.targets if words[:1] != ["[["] and not path.startswith("/dev/"))
+    programs = {words[at].rpartition("/")[2]: at for at in sorted(command.starts, reverse=True) if at < len(words)}
+    for program in programs.keys() & _ON_FILES.keys():
+        named = [word for word in words[programs[program] + 1 :] if not _is_option(word)]
+        is_edit = program != "sed" or _has_option("-i|--in-place*", words)
+        yield from named[-_ON_FILES[program] :] if is_edit else ()
+        if named[-1:] and named[-1].endswith("/"):  # into a folder
+            yield named[-1] + named[0].rpartition("/")[2]
 
 
 def fits(pattern: str, text: str) -> bool:
