@@ -33,7 +33,6 @@ NOT_MEANT = NOT_WISHED | {"rumour", "compose", "story"}
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
-POINTS_BACK = 3  # clauses before "remember that." one of which it means
 
 
 @dataclass(frozen=True)
@@ -122,11 +121,11 @@ def _is_rule(seen: Seen, judge: SentenceJudge) -> bool:
 
 
 def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
-    """The clauses that a bare "remember that." means: the likeliest of those just before it and the one behind."""
+    """The clauses that a bare "remember that." means: the likelier of the one before it and the one behind."""
     found = set()
     for at, seen in enumerate(turn.seen):
         if is_bare(seen.clause.text) and not seen.clause.text.endswith((":", "：")):
-            near = [other for other in range(max(0, at - POINTS_BACK), min(len(thought), at + 2)) if other != at]
+            near = [other for other in (at - 1, at + 1) if 0 <= other < len(thought)]
             said = [other for other in near if len(turn.seen[other].clause.text) >= MIN_LETTERS]
             found.update(sorted(said, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
     return found
