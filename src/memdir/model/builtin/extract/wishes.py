@@ -114,7 +114,8 @@ def wish_in(text: str) -> Wish | None:
     is_polite = anywhere("asks").search(said[:start]) or _pattern("tag").search(said)
     if is_asked and not is_polite:
         return None
-    return Wish(kind.replace("_", "-"), start, found.end(kind) if found.re is _pattern("wish") else start)
+    says = start + len(found[kind].split()[0]) if kind == "stop_doing" else found.end(kind)  # "stop | using emojis"
+    return Wish(kind.replace("_", "-"), start, says if found.re is _pattern("wish") else start)
 
 
 def is_said(text: str) -> bool:
