@@ -199,6 +199,7 @@ def test_a_question_behind_a_wish_costs_no_wish_and_is_no_part_of_it(said: str) 
     [
         ("Remember that we deploy on Tuesdays, and lunch is at noon", ("Tuesdays", "noon")),
         ("Remember that we use Postgres 16, and port 5433", ("Postgres 16", "5433")),
+        ("The vpn is slow, and the backup runs at night, remember that", ("vpn is slow", "night")),
         ("Can you remember that the vpn is slow, and the backup runs at night?", ("vpn is slow", "night")),
     ],
 )

@@ -194,7 +194,8 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
 
 def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
     """The neighbours that explain it, up to the next memory; what is of one sentence belongs together sooner."""
-    is_wished = any(judged[at].is_asked and judged[at].seen.wish for at in group)
+    beside = [(judged[at], judged[min(at + 1, len(judged) - 1)].seen.clause.text) for at in group]  # "…, remember that"
+    is_wished = any(one.is_asked and (one.seen.wish or is_bare(text)) for one, text in beside)
 
     def explains(at: int) -> bool:
         is_within = not judged[at - (at > group[0])].seen.clause.ends
