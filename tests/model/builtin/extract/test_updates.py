@@ -427,6 +427,8 @@ def test_of_many_such_things_the_one_that_is_named_is_changed() -> None:
         ("Our room 4 is for meetings.", "Our room 5 is for meetings."),
         ("Room 4 is for meetings.", "Room 5 is for meetings."),
         ("Gate 2 closes at 20:00. The guard is Omar.", "Gate 3 closes at 18:00."),
+        ("Team A owns billing.", "Team B owns the invoices."),
+        ("Option A costs 40 euros a month.", "Option B costs 90 euros a month."),
         ("Rack 4 holds the database hosts.", "Rack 5 holds the database hosts of the new site."),
         ("Nous avons décidé que le gadget 07 est expédié en caisses.", "… que le gadget 09 est expédié en caisses."),
         ("Decidimos que el aparato 07 se envía en cajas.", "Decidimos que el aparato 09 se envía en cajas."),
@@ -434,7 +436,7 @@ def test_of_many_such_things_the_one_that_is_named_is_changed() -> None:
         ("Vi har beslutat att enhet 7 skickas i lådor.", "Vi har beslutat att enhet 9 skickas i lådor."),
     ],
 )
-def test_a_number_may_tell_which_thing(one: str, other: str) -> None:
+def test_a_number_or_a_letter_may_tell_which_thing(one: str, other: str) -> None:
     assert are_other_things(one, other)
 
 
@@ -448,6 +450,8 @@ def test_a_number_may_tell_which_thing(one: str, other: str) -> None:
         ("We decided to keep {} backups.", "30", "40"),
         ("We decided that reviews need {} approvals.", "3", "4"),
         ("We decided to lease {} vans.", "3", "4"),
+        ("We decided to go with plan {} for the move.", "B", "C"),
+        ("The crates lie in hall {}.", "A", "B"),
         ("The crates lie in hall {}.", "3", "4"),
         ("Use {} spaces for indentation.", "4", "2"),
         ("Keep {} backups on the disk.", "30", "40"),

@@ -27,7 +27,7 @@ TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: 
 RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
 RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
 _VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
-_NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+)(?!\d|[.,:/-]\d|[^\W\d_])")
+_NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+|[A-HJ-Z])(?!\w|[.,:/-]\d|['’])")
 _OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
 _NEXT = re.compile(r"\s+([^\W\d_]+)")
 _WE = re.compile(r"(?:(?:no|nein|non|não|nee|nej)\b\W*)?(?:we|wir|nous|on|nosotros|noi|wij|vi)\b")
@@ -147,7 +147,7 @@ def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]
         is_said = "change" in meanings - meanings_in(told[number])  # what changed is of the same thing
         if not is_said and any(are_of_two(rule, told[number]) for rule in rules):
             near.remove(number)
-    if not re.search(r"\d", said):
+    if not _NUMBERED.search(said):
         return near
     return [number for number in near if not are_other_things(said, told[number])]
 
@@ -163,8 +163,8 @@ def are_other_things(one: str, other: str) -> bool:
 
 
 def _numbered(text: str) -> _Things:
-    """The things in a text that go by a number. Behind a name ("PostgreSQL 17"), a port or a version, before what it
-    counts ("keep 30 backups"), and where a thing is put or used ("in hall 3"), a number is a value."""
+    """The things in a text that go by a number or letter. Behind a name ("PostgreSQL 17"), a port or a version, before
+    what it counts ("keep 30 backups"), and where a thing is put or used ("in hall 3"), a number is a value."""
     tongue, found = language(fold(text)), _Things()
     for one in _NUMBERED.finditer(text):
         thing, before, rest = one["thing"], text[: one.start()], text[one.end() :]
@@ -173,7 +173,7 @@ def _numbered(text: str) -> _Things:
         if not is_common or not stems(thing) or anywhere("value-name").fullmatch(thing):
             continue
         after = _NEXT.match(rest)
-        counts_nothing = after is None or not stems(after[1]) or one["number"].startswith("0") or is_id
+        counts_nothing = after is None or not stems(after[1]) or one["number"][0] not in "123456789" or is_id
         is_placed = at_end("takes-value", tongue).search(before) or anywhere("put-to-use", tongue).search(rest)
         if at_end("clause-opens", tongue).search(before) or (counts_nothing and not is_placed):
             found.setdefault(thing.casefold(), set()).add(one["number"].lstrip("0"))
