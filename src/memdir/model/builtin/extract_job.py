@@ -6,7 +6,7 @@ Stateless: what was read and written so far is seen in the messages after the jo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from memdir.model.builtin.answers import calls, parted, reads, says, text_read
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_of
@@ -27,22 +27,29 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     """Read, write, done: usually in two turns, in one when there is nothing to say."""
     before, done = parted(request)
     writes = {use.id: use for message in done for use in message.tool_uses if use.name == "Write"}
-    if writes:
-        results = [one for message in done for one in message.tool_results if one.tool_use_id in writes]
-        refused = [writes[one.tool_use_id] for one in results if one.is_error]
-        again = [] if any(name.startswith("here_") for name in writes) else list(_kept_here(job, refused))
-        return calls(again) if again else says("Nothing saved." if len(refused) == len(results) else "Saved.")
+    results = [one for message in done for one in message.tool_results if one.tool_use_id in writes]
+    refused = {str(writes[one.tool_use_id].input["file_path"]) for one in results if one.is_error}
+    if writes and (not refused or any(name.startswith("again_") for name in writes)):
+        return says("Nothing saved." if all(one.is_error for one in results) else "Saved.")
     said, read = before[-job.new_messages - 1 :], _read(done)
     found = ((os.path.join(folder.root, one.key), one) for folder in job.folders for one in folder.headers)
     known = {path: _existing(path, one, read.get(path)) for path, one in found if not job.log}  # a log says what is new
-    drafts = draft_memories(Talk(lines_of(said), job.now, job.instructions, tuple(known.values())))
+    # What may not change a memory is news of its own, and not lost; tried once.
+    there = tuple(one for path, one in known.items() if path not in refused)
+    drafts = draft_memories(Talk(lines_of(said), job.now, job.instructions, there))
+    if writes:
+        tried = [use.input["content"] for use in writes.values()]
+        news = (draft for draft in drafts if draft.action == "create")
+        fresh = [_write(f"again_{at}", draft, job, known, None) for at, draft in enumerate(news)]
+        again = [use for use in fresh if use.input["content"] not in tried]
+        return calls(again) if again else says("Nothing saved." if len(refused) == len(results) else "Saved.")
     if not drafts:
         return says("Nothing worth keeping.")
     concerned = _concerned(said, known) if not done else []
     unread = concerned or [draft.file for draft in drafts if draft.file in known and draft.file not in read]
     if unread:
         return reads(unread, "read" if concerned else "read_more")
-    return calls(_write(number, draft, job, known, read.get(draft.file)) for number, draft in enumerate(drafts))
+    return calls(_write(f"write_{at}", draft, job, known, read.get(draft.file)) for at, draft in enumerate(drafts))
 
 
 def _existing(path: str, header: Header, topic: Topic | None) -> Existing:
@@ -51,16 +58,6 @@ def _existing(path: str, header: Header, topic: Topic | None) -> Existing:
         return Existing(path, topic.name, topic.description, header.type, topic.body.strip())
     name = os.path.basename(path)[:-3].replace("_", " ")
     return Existing(path, name, "" if doubt_of(header) else header.description, header.type, "")
-
-
-def _kept_here(job: ExtractJob, refused: Sequence[ToolUse]) -> Iterator[ToolUse]:
-    """What may not change a memory for all projects is news of this project, and not lost; tried once."""
-    own = job.folder("user")
-    for number, use in enumerate(refused if own else ()):
-        path, content = str(use.input["file_path"]), str(use.input["content"])
-        if own and path.startswith(own.root + os.sep) and not content.startswith("<!--"):
-            here = os.path.join(job.folders[0].root, os.path.basename(path))
-            yield ToolUse(f"here_{number}", "Write", {"file_path": here, "content": content})
 
 
 def _read(messages: Sequence[Message]) -> dict[str, Topic]:
@@ -81,9 +78,7 @@ def _concerned(said: Sequence[Message], known: Mapping[str, Existing]) -> list[s
     return sorted(known, key=lambda path: -len(asked & told[path]))[:MAX_READ]
 
 
-def _write(
-    number: int, draft: MemoryDraft, job: ExtractJob, known: Mapping[str, Existing], old: Topic | None
-) -> ToolUse:
+def _write(name: str, draft: MemoryDraft, job: ExtractJob, known: Mapping[str, Existing], old: Topic | None) -> ToolUse:
     path, topic = draft.file, None
     if old and old.has_frontmatter and draft.action != "delete":
         topic = old.with_field("name", draft.name).with_field("description", draft.description)
@@ -96,4 +91,4 @@ def _write(
         path = job.log or os.path.join(folder.root, free_key(stem, taken.__contains__))
         topic = Topic.compose(name=draft.name, description=draft.description, kind=kind, body=draft.body)
     content = topic.data.decode("utf-8", "replace") if topic else "<!-- delete: the user took it back -->\n"
-    return ToolUse(f"write_{number}", "Write", {"file_path": path, "content": content})
+    return ToolUse(name, "Write", {"file_path": path, "content": content})
