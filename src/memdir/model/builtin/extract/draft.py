@@ -48,7 +48,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
         fresh = shelve([one for one in drafts.values() if one.action == "create"], "", judge.familiar)
         again = _changed(candidate, fresh, judge.matching)
         updates = again or _changed(candidate, shelf, judge.matching)
-        if is_revoked(candidate, turns) or is_known(candidate, shelf):
+        if is_revoked(candidate, turns) or is_known(candidate, shelf, is_update=bool(updates)):
             continue
         draft = compose(conversation.now.date(), candidate, updates, {*drafts, *(one.file for one in shelf.memories)})
         if draft is None or (draft.file in drafts and drafts[draft.file].action != "create"):

@@ -79,18 +79,18 @@ def _is_safe(one: Scored) -> bool:
     return bool(said) and not holds_secret(one.seen.clause.sentence)
 
 
-def is_known(candidate: MemoryCandidate, shelf: Shelf) -> bool:
+def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = False) -> bool:
     """Whether the instruction file says it already, and no memory something else, or a memory says it."""
     said = kept_in_mind(" ".join(one.seen.clause.sentence for one in candidate.core))
     topic = frozenset(stems(said)) - RULE_STEMS
-    share = max((_said_by(text, said, topic) for text in shelf.instructions), default=0.0)
+    share = max((_said_by(text, said, topic) for text in shelf.instructions if not is_update), default=0.0)
     if share >= INSTRUCTED_SHARE or (share and anywhere("instruction-file").search(candidate.turn.line.text)):
         return True
     if any("change" in one.seen.meanings for one in candidate.core):
         return False
     same = (shelf.memories[at] for at in of_one_thing(candidate, shelf, topic))
     told = (one for memory in same for one in sentences(f"{memory.description}\n\n{memory.body}"))
-    return any(says_all(one.text, said) for one in told)
+    return any(one.label != "before" and says_all(one.text, said) for one in told)
 
 
 def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
