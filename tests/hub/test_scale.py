@@ -181,7 +181,8 @@ def test_a_killed_primary_costs_nothing_that_was_acknowledged(tmp_path: Path) ->
         pytest.skip("PostgreSQL is not installed here (apt-get install postgresql)")
     with primary_and_replica() as (primary, replica), hubs(tmp_path, primary, replica) as (workers, pooler):
         ports = [worker.port for worker in workers]
-        teams = [workers[0].team(f"team {number}") for number in range(TEAMS)]
+        # more room than a quick machine fills in these seconds
+        teams = [workers[0].team(f"team {number}", entries=1_000_000) for number in range(TEAMS)]
         joined = [(team, workers[0].member(team, f"member {n}"), n) for team in teams for n in range(MEMBERS)]
         members = [Member(ports, client, f"{team.team}-{number}") for team, client, number in joined]
         with writing(members):
