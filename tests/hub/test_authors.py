@@ -234,17 +234,22 @@ def test_what_a_purge_removed_is_listed(memdir_command: str, tmp_path: Path) -> 
         assert "\n  x.md, with what others wrote in it\n" in shown and "they stay" not in shown
 
 
-def test_a_text_is_looked_for_by_an_index_however_long_the_log_is(tmp_path: Path) -> None:
+def test_a_text_and_the_versions_of_an_entry_are_found_by_an_index_however_long_the_log_is(tmp_path: Path) -> None:
     async def make() -> None:
         database = SqliteDatabase(str(tmp_path / "hub.sqlite3"))
         await database.connect()
         await database.close()
 
     asyncio.run(make())
+    asked = {
+        "text_known": (("t", "e", "e", "e"), "INDEX versions_by_text (<expr>=?)"),
+        "sqlite_texts_sent": (("{}",), "INDEX versions_by_text (<expr>=?)"),
+        "versions_of_entry": (("t", 9, "a.md", 2), "COVERING INDEX versions_of_entry (team=? AND rev<?)"),
+    }
     with closing(sqlite3.connect(tmp_path / "hub.sqlite3")) as opened:
-        for name, given in (("text_known", ("t", "e", "e", "e")), ("sqlite_texts_sent", ("{}",))):
+        for name, (given, expected) in asked.items():
             plan = str(opened.execute(f"explain query plan {SQL[name]}", given).fetchall())
-            assert "versions_by_text (team=? AND <expr>=?)" in plan, plan
+            assert expected in plan, plan
 
 
 def test_a_hub_from_before_finds_out_whose_its_texts_are(tmp_path: Path) -> None:

@@ -152,8 +152,10 @@ where v.team = ? and v.rev < ? order by v.rev desc limit ?
 
 -- name: versions_of_entry
 select v.rev, v.key, v.op, v.etag, v.size, v.member, m.name, v.saved, v.changed, v.redacted, v.reason
-from versions v left join members m on m.team = v.team and m.id = v.member
-where v.team = ? and v.rev < ? and v.key = ? order by v.rev desc limit ?
+from (select team, rev from versions where team = ? and rev < ? and key = ? order by rev desc limit ?) found
+join versions v on v.team = found.team and v.rev = found.rev
+left join members m on m.team = v.team and m.id = v.member
+order by v.rev desc
 
 -- name: version
 select key, op, etag, content from versions where team = ? and rev = ?
@@ -170,7 +172,7 @@ where p.team = ? and p.op = 'put' and p.state = 'accepted' and s.base is not nul
 
 -- One text is `between`: with `=` SQLite puts it into what its index is made of, and does not know that again.
 -- name: text_known
-select 1 from versions where team = ? and substr(etag, 1, 12) = substr(?, 1, 12) and etag between ? and ? limit 1
+select 1 from versions where team = ? and substr(etag, 1, 8) = substr(?, 1, 8) and etag between ? and ? limit 1
 
 -- name: version_purged
 update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged' where team = ? and rev = ?
@@ -326,7 +328,7 @@ where one.team = asked.team and one.folded = asked.folded and one.key <> one.fol
 select one.rev, one.team, one.etag, one.member, one.reason
 from json_each(?) asked cross join json_each(asked.value) named
 cross join versions one indexed by versions_by_text
-where one.team = asked.key and substr(one.etag, 1, 12) = substr(named.value, 1, 12) and one.etag = named.value
+where one.team = asked.key and substr(one.etag, 1, 8) = substr(named.value, 1, 8) and one.etag = named.value
 
 -- name: sqlite_version_made
 insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)
