@@ -126,6 +126,7 @@ def test_9_names_in_all_scripts_and_texts_of_all_sizes_come_through(team: Team) 
         "deep/er/file": b"",
         "with space": b"no newline",
     }
+    texts |= {f"large {number}": f"{number} {'ж' * 30_000}\n".encode() for number in range(60)}  # six bytes in JSON
     result = ann.remote.push(delta(**texts), expected=known(ann.remote))
     assert not result.refused
     assert bob.remote.pull(Manifest()).texts == {f"{name}.md": text for name, text in texts.items()}

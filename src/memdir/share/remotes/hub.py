@@ -27,7 +27,7 @@ from memdir.store.shared import told_member
 from memdir.version import __version__
 
 BATCH = 100  # changes in one request, as the contract has it
-BATCH_BYTES = 6 << 20  # of texts in one: the contract allows 8 MiB, and JSON adds to it
+BATCH_BYTES = 1 << 20  # of texts in one: the contract allows 8 MiB, and JSON may make six bytes of one
 PAGE = 100  # entries in one answer that holds their texts
 MAX_PAGES = 2_000  # an answer that never ends is no answer
 MAX_ANSWER_BYTES = 32 << 20
@@ -229,7 +229,7 @@ class HubRemote(Remote):
 
     def _json(self, method: str, path: str, body: object = None, *, unless: str = "") -> GivenJson:
         """What a hub answers; nothing where all is as it was at the state `unless`."""
-        data = json.dumps(body).encode() if body is not None else None
+        data = json.dumps(body, ensure_ascii=False).encode() if body is not None else None
         fields = {"Authorization": f"Bearer {self._token}", "User-Agent": f"memdir/{__version__}"}
         fields |= {"If-None-Match": unless} if unless else {}
         fields |= {"Content-Type": "application/json"} if data is not None else {}
@@ -328,7 +328,7 @@ def _batches(delta: Delta, expected: Manifest) -> list[list[str]]:
     texts = {key: one.digest or expected.digest(key) for key, one in delta.versions.items()}
     for _, alike in groupby(sorted(texts, key=lambda one: (texts[one], one)), key=texts.__getitem__):
         keys = list(alike)
-        step = min(BATCH, BATCH_BYTES // max(1, *(len(delta.texts.get(key, b"")) for key in keys)))
+        step = min(BATCH, BATCH_BYTES // max(1, *(len(delta.texts.get(key, b"")) for key in keys))) or 1
         for some in (keys[at : at + step] for at in range(0, len(keys), step)):
             more = sum(len(delta.texts.get(key, b"")) for key in some)
             if not batches or len(batches[-1]) + len(some) > BATCH or size + more > BATCH_BYTES:
