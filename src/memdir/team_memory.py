@@ -109,7 +109,9 @@ class TeamMemory:
             raise
         if not is_dry:
             is_through = report.reason not in ("offline", "not_allowed", "rate", "broken")
-            note_outcome(place, str(report.reason), "" if is_through else report.problem, self._clock())
+            has_asked = not pushes_only or bool(report.sent or report.sent_deletions)  # else perhaps nobody
+            if has_asked or not is_through:
+                note_outcome(place, str(report.reason), "" if is_through else report.problem, self._clock())
             note_purge(place, *((report.purged, report.may_hold) if require_free else ((), {})))
         return report
 

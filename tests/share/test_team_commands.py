@@ -338,12 +338,13 @@ def test_what_fails_is_told_until_it_does_not(memdir: Memdir, tmp_path: Path, pr
     memdir("join", where)
     memory = open_memory(project)
     memory.add("Deploys go out on Tuesdays", name="deploys", scope="team")
+    memory.team.sync()
     members = Path(where, "members")
-    members.mkdir(exist_ok=True)
     members.rename(tmp_path / "away")
     members.write_text("in the way")  # a remote that cannot be used
     memory.team.sync_behind()
     memory.team.sync_behind()
+    memory.team.sync_behind(pushes_only=True)  # after a turn: nothing waits, so nobody was asked
     assert "fail (first today)" in memdir("sync", "--status").err
     failure = answer(memdir("sync", "--status", "--json"))["failure"]
     assert failure["since"].endswith("Z") and failure["problem"]
