@@ -670,9 +670,11 @@ def test_a_dry_run_changes_nothing_on_either_side(team: Team) -> None:
     ann.put("new.md", memory_text("new", BODY))
     bob.put("other.md", memory_text("other", BODY))
     bob.sync()
+    before = list(ann.events.events)
     report = ann.sync(is_dry=True)
     assert (report.taken, report.sent) == (["other.md"], ["new.md"])
     assert ann.files().keys() == {"a.md", "new.md"}
+    assert ann.events.events == before, "what did not happen is no event"
     assert bob.sync().taken == []
 
 

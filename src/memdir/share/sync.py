@@ -99,7 +99,8 @@ class Sync:
                 self.remote.close()
             self._purge(known, report, is_dry=is_dry)
             self._look(KnownTeam.load(self.store.place, self.name) if is_dry else known, report)
-        self._tell(report)
+        if not is_dry:
+            self._tell(report)
         return report
 
     def _look(self, known: KnownTeam, report: SyncReport) -> None:
