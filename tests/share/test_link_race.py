@@ -58,6 +58,22 @@ def test_of_a_directory_that_is_a_link_nothing_is_read_for_others(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["folder"])
+@pytest.mark.parametrize("link", ["..", "../sub"])
+def test_what_is_the_team_s_is_not_written_among_the_private_memories(team: Team, link: str) -> None:
+    """Also not by a link that stays inside the memory directory, which a memory of one's own may lie behind."""
+    (ann,) = team("ann")
+    ann.put("sub/a.md", memory_text("a", "First."))
+    ann.sync()
+    (ann.root.parent / "sub").mkdir()
+    with suppress(MemdirError), ann.store.changing(Origin("cli"), "write") as change:
+        change.write("sub/new.md", memory_text("new", "The team's.").encode())
+        os.rename(ann.root / "sub", ann.root / "aside")
+        os.symlink(link, ann.root / "sub")
+    outside = [path for path in ann.root.parent.rglob("*.md") if ann.root not in path.parents]
+    assert outside == []
+
+
+@pytest.mark.parametrize("kind", ["folder"])
 @pytest.mark.parametrize("swapped", ["sub", ""])
 def test_nothing_is_written_or_read_outside(team: Team, place: TeamPlace, tmp_path: Path, swapped: str) -> None:
     """A folder of the team's directory, and that directory itself."""

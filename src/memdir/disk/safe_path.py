@@ -109,11 +109,13 @@ def _resolved_inside(real_root: str, path: str, key: str) -> str:
 
 
 def folder_of(root: str, key: str) -> str:
-    """The folder that a key's file lies in, below the real root, after the links that stay inside it."""
-    real_root = os.path.realpath(root)
-    parent = key.rpartition("/")[0]
-    found = _resolved_inside(real_root, parent, key)
-    return "" if found == real_root else os.path.relpath(found, real_root).replace(os.sep, "/")
+    """The folder that a key's file lies in, below the real root, after the links that stay inside it; for what is the
+    team's, inside of the team's."""
+    team = TEAM_PREFIX if key.startswith(TEAM_PREFIX) else ""
+    real_root = os.path.realpath(os.path.join(root, team))
+    found = _resolved_inside(real_root, key[len(team) :].rpartition("/")[0], key)
+    inside = "" if found == real_root else os.path.relpath(found, real_root).replace(os.sep, "/")
+    return (team + inside).rstrip("/")
 
 
 def is_inside(path: str, root: str) -> bool:
