@@ -328,10 +328,13 @@ def test_patches_and_edits_of_every_agent_name_their_files_and_texts() -> None:
         "echo x > db/{migrations,y}/1.sql",
         "echo x | sudo tee -a db/migrations/1.sql",
         "cp new.sql db/migrations/",
+        "cp new.txt 1.sql db/migrations/",
         "cd /p && mv db/migrations/1.sql old.sql",
         "cd db && cd migrations && echo x > 1.sql",
         "rm -f db/migrations/1.sql",
         "sed -i.bak 's/a/b/' db/migrations/1.sql",
+        "sed -i -e 's/a/b/' db/migrations/1.sql README.md",
+        "sed -es/a/b/ -i db/migrations/1.sql",
         "find . -exec touch db/migrations/1.sql ;",
         "python - <<'END'\n" + "x = 1\n" * 12_000 + "open('db/migrations/1.sql', 'w')\nEND",  # too long to be read
     ],
@@ -354,10 +357,79 @@ def test_a_file_that_a_shell_writes_is_written(command: str) -> None:
         "[[ a > db/migrations/1.sql ]]",
         "psql < db/migrations/1.sql",
         "cd /tmp && echo x > 1.sql",
+        "sed -i 's/a/b/' notes.txt && sed 's/a/b/' notes.txt db/migrations/1.sql",
     ],
 )
 def test_a_file_that_a_shell_only_reads_is_not_written(command: str) -> None:
     assert not ToolCall("Bash", {"command": command}, root="/p").breaches("write", "db/migrations/*")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_written"),
+    [
+        ("rm -rf db/migrations", True),
+        ("cd db && mv migrations old", True),
+        ("cp 2.sql db/migrations", True),
+        ("mv 2.sql ./db/migrations", True),
+        ("ls db/migrations", False),
+        ("cp 2.sql db/migrations.txt", False),
+        ("cp db/migrations/2.sql db", False),
+    ],
+)
+def test_what_goes_into_a_folder_or_with_it_is_written(tmp_path: Path, command: str, is_written: bool) -> None:
+    (tmp_path / "db/migrations").mkdir(parents=True)
+    for pattern in ("db/migrations/*", "migrations/"):
+        assert ToolCall("Bash", {"command": command}, root=str(tmp_path)).breaches("write", pattern) == is_written
+
+
+@pytest.mark.parametrize(
+    ("command", "is_read"),
+    [
+        ("cat .env", True),
+        ("grep KEY ./.env | head", True),
+        ("cd app && sudo head -5 .env", True),
+        ("source .env; make", True),
+        ("cp .env kept", True),
+        ("docker run --env-file=.env x", True),
+        ("bash -lc 'cat app/.env'", True),
+        ("echo .env", False),
+        ("echo X=1 >> .env", False),
+        ("cp .env.example .env", False),
+        ("rm .env", False),
+        ("git commit -m 'cat .env'", False),
+        ("ls -a", False),
+    ],
+)
+def test_a_file_that_a_command_is_given_is_read(command: str, is_read: bool) -> None:
+    """Codex has no other tool to read one."""
+    for given in ({"command": command}, {"cmd": command}):
+        assert ToolCall("exec_command", given, root="/p").breaches("read", ".env") == is_read
+    assert not ToolCall("Bash", {"command": command}, root="/p").breaches("read", ""), "no file is named"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_written"),
+    [
+        ("cat > a.js <<'EOF'\nlet a\n  console.log(1)\nEOF", True),
+        ("cat <<EOF > a.js && node a.js\nconsole.log(1)\nEOF", True),
+        ("cat <<EOF | tee -a a.js\nconsole.log(1)\nEOF", True),
+        ("echo 'console.log(1)' >> a.js", True),
+        ("printf 'console.%s\\n' 'log(1)' | sed s/1/2/ > a.js", True),
+        ("(echo a; echo 'console.log(1)') > a.js", True),
+        ("tee a.js <<< 'console.log(1)'", True),
+        ("sh -c \"echo 'console.log(1)' > a.js\"", True),
+        ("cat > a.js <<'EOF'\n" + "let a\n" * 12_000 + "console.log(1)\nEOF", True),
+        ("echo 'console.log(1)'", False),
+        ("echo 'console.log(1)' 2>/dev/null | grep x", False),
+        ("echo 'console.log(1)'; make > log", False),
+        ("cat <<EOF; make > log\nconsole.log(1)\nEOF", False),
+        ("grep -rn console.log src > found.txt", False),
+        ("sed -i '/console.log/d' a.js", False),
+        ("git commit -m 'no console.log' > log", False),
+    ],
+)
+def test_a_line_that_a_shell_writes_into_a_file_is_written(command: str, is_written: bool) -> None:
+    assert ToolCall("Bash", {"command": command}, root="/p").breaches("text", "console.log*") == is_written
 
 
 def test_other_tools_are_known_by_their_own_names() -> None:
@@ -456,9 +528,10 @@ def test_no_pattern_and_no_text_make_a_call_wait(pattern: str) -> None:
     ]
     texts = [part * (MAX_TEXT // len(part)) for part in parts]
     texts += ["a" * (8 << 20), "{" + "a," * (MAX_TEXT // 2 - 1) + "}", 'bash -c "' + "\\" * (MAX_TEXT - 20) + '"']
+    texts += ["(" * 3000 + "echo a;" * 3000 + ") >b;" * 3000, "<<a >b;" * 2000 + "\na" * 9000]
     for text in texts:
         begun, call = time.process_time(), ToolCall("Bash", {"command": text}, root="/p")
-        for kind in ("shell", "write"):
+        for kind in ("shell", "write", "read", "text"):
             with suppress(TooMuch):  # then it is refused by what blocks
                 call.breaches(kind, pattern)
         ToolCall("Write", {"content": text, "file_path": text[:4096]}).breaches("text", pattern)

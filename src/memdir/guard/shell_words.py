@@ -46,14 +46,15 @@ class TooMuch(ValueError):
 
 
 class ShellCommand:
-    """One command with its words, where in them a program may stand: first, and behind whatever starts another; and the
-    files that what it prints goes to."""
+    """One command with its words, where in them a program may stand: first, and behind whatever starts another; the
+    files that what it prints goes to; and texts that a line writes into files."""
 
-    __slots__ = ("starts", "targets", "words")
+    __slots__ = ("starts", "targets", "words", "written")
 
-    def __init__(self, words: list[str], targets: Sequence[str] = ()) -> None:
+    def __init__(self, words: list[str], targets: Sequence[str] = (), written: Sequence[str] = ()) -> None:
         self.words = words
         self.targets = targets
+        self.written = written
         program = _name(words[0]) if words else ""
         runs = 0 if program in _RUNNERS else _run_by_word(words) if program not in _WRITERS else len(words)
         each = [at + 1 for at, word in enumerate(words) if word in _EACH]
@@ -73,6 +74,8 @@ def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCo
         ways = (words, bare) if bare != words else (words,)  # a variable may hold nothing, a substitution print nothing
         yield from [ShellCommand(way, reader.targets) for way in ways]
         reader.texts += [(text, "") for text in dict.fromkeys(text for one in ways for text in _lines_given(one))]
+    if reader.written:
+        yield ShellCommand([], written=[*reader.written])
     for text, inner_quotes in reader.texts:
         yield from commands_in(text, depth + 1, inner_quotes) if depth < MAX_DEPTH else (_anywhere(text),)
 
@@ -152,13 +155,14 @@ def _escaped(line: str, at: int) -> tuple[str, int]:
 class _Heredoc:
     """Lines that a command is given, from the next line on."""
 
-    __slots__ = ("ending", "is_indented", "is_plain", "is_run")
+    __slots__ = ("ending", "is_indented", "is_kept", "is_plain", "is_run")
 
     def __init__(self, ending: str, *, is_indented: bool, is_plain: bool) -> None:
         self.ending = ending
         self.is_indented = is_indented
         self.is_plain = is_plain  # nothing in it is substituted
         self.is_run: bool | None = None  # by a shell among the commands that it goes through; None until that is known
+        self.is_kept = False  # in a file, behind them
 
     def is_end(self, line: str) -> bool:
         line = line.removesuffix("\r")
@@ -169,7 +173,7 @@ class _Level:
     """A line, or the one in a `$(…)` of it: what was read of the command and of the pipe that it stands in."""
 
     __slots__ = (
-        *("cases", "given", "heredocs", "is_run", "is_sum", "left", "quotes", "signs"),
+        *("cases", "given", "heredocs", "is_kept", "is_run", "is_sum", "left", "quotes", "signs"),
         *("target", "targets", "word", "words"),
     )
 
@@ -183,6 +187,7 @@ class _Level:
         self.targets: list[str] = []  # the files that it goes to
         self.cases = 0  # open ones: there a `)` stands behind each pattern
         self.is_run = False  # whether a shell stands in this pipe
+        self.is_kept = False  # whether it ends in a file
         self.given: list[str] = []  # texts that go through this pipe
         self.heredocs: list[_Heredoc] = []  # of this pipe
         self.left: list[str] = []  # texts of earlier ones that nothing here ran: what stands around may
@@ -199,6 +204,7 @@ class _LineReader:
         self._room = MAX_EXPANDED
         self.targets: list[str] = []  # of the command that was read last
         self.texts: list[tuple[str, str]] = []  # that are to be read as lines of their own, and within which quotes
+        self.written: dict[str, None] = {}  # texts that go into files, each once
 
     def commands(self) -> Iterator[list[str]]:
         line = self._line
@@ -333,6 +339,7 @@ class _LineReader:
                 end = line.find("\n", at)
             text = line[start:at]
             self._at = end + 1 if end >= 0 else len(line)
+            self.written |= {text: None} if heredoc.is_kept else {}
             if heredoc.is_run:
                 self.texts.append((text, ""))
                 continue
@@ -358,7 +365,7 @@ class _LineReader:
         elif level.target == "<<<":
             level.given.append(word)
         elif ">" in level.target and not (level.target.endswith("&") and word.strip("-").isdigit()):
-            level.targets += made
+            level.targets += [path for path in made if not path.startswith("/dev/")]
         level.target = ""
 
     def _expanded(self, parts: list[str], signs: set[int]) -> list[str]:
@@ -397,6 +404,7 @@ class _LineReader:
         level.words = []
         program = _name(words[0]) if words else ""
         level.cases += {"case": 1, "esac": -1 if level.cases else 0}.get(program, 0)
+        level.is_kept |= bool(self.targets) or "tee" in map(_name, words)
         level.is_run |= program in _READERS or any(_name(word) in _SHELLS or word == "ssh" for word in words)
         if program in _WRITERS:
             level.given += _written(words)
@@ -422,12 +430,13 @@ class _LineReader:
     def _settle(self, level: _Level) -> None:
         """Of the texts in a pipe: a shell in it runs them, else they are left to what stands around."""
         for heredoc in level.heredocs:
-            heredoc.is_run = level.is_run
+            heredoc.is_run, heredoc.is_kept = level.is_run, level.is_kept
+        self.written |= dict.fromkeys(level.given if level.is_kept else ())
         if level.is_run:
             self.texts += [(text, "") for text in level.given]
         else:
             level.left = _joined(level.left, level.given)
-        level.given, level.heredocs, level.is_run = [], [], False
+        level.given, level.heredocs, level.is_run, level.is_kept = [], [], False, False
 
     def _close(self) -> None:
         """The end of a level: the one around it gets what is left."""

@@ -13,7 +13,7 @@ from memdir.guard.shell_words import TooMuch, commands_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence, Set
 
     from memdir.guard.shell_words import ShellCommand
 
@@ -29,9 +29,9 @@ KINDS = {name: kind for kind, names in _TOOLS.items() for name in (kind, *names.
 MAX_TEXT = 65_536  # characters of a command that are read word by word: a program more than a command
 MAX_PATHS = 1000  # that a call names: each is looked for on the disk
 MAX_PATH = 4096  # bytes that a system takes for one
-# Programs that write the files which they are given, or take them away: those behind their options, all or the last.
+# Programs that write the files which they are given, or take them away: from which one on, behind their options.
 _ON_FILES = dict.fromkeys(("tee", "rm", "mv", "touch", "truncate", "unlink"), 0)
-_ON_FILES |= dict.fromkeys(("cp", "install", "ln", "rsync", "sed"), 1)
+_ON_FILES |= dict.fromkeys(("cp", "install", "ln", "rsync"), -1) | {"sed": 1}
 _COMMANDS = ("command", "cmd", "script")
 _PATHS = ("file_path", "filepath", "path", "notebook_path", "absolute_path", "target_file", "filename", "paths")
 _WRITTEN = ("content", "new_string", "newstring", "new_str", "new_source", "file_text", "insert_text", "new_text")
@@ -61,6 +61,8 @@ class ToolCall:
             return True
         if kind is None:
             return fits(wanted, self.name)
+        if kind == "read":
+            return self._kind in ("read", "shell")
         return self._kind == kind or (kind in ("write", "text") and self._kind not in ("read", "web"))
 
     def breaches(self, tool: str, pattern: str) -> bool:
@@ -75,15 +77,14 @@ class ToolCall:
             return _stands_in(pattern or "*", self._written())
         if kind == "web":
             return self._kind == "web" and (not pattern or _stands_in(pattern, self._texts()))
-        paths: Iterable[str] = list(self._values(_PATHS)) if self._kind == kind else []
+        paths = list(self._values(_PATHS)) if self._kind == kind else []
         if kind == "write":
-            patched = [line.partition(": ")[2].strip() for line in self._patches() if line.startswith(_PATCHED)]
-            lines = list(self._typed()) if self._kind == "shell" else []
-            if _stands_in(pattern or "*", (line for line in lines if len(line) > MAX_TEXT)):
-                return True
-            written = (path for line in lines if len(line) <= MAX_TEXT for path in self._written_by(line))
-            paths = (path for some in (paths, patched, written) for path in some)
-        return any(self._leads(pattern or "*", path) for path in paths)
+            paths += [line.partition(": ")[2].strip() for line in self._patches() if line.startswith(_PATCHED)]
+        lines = list(self._typed()) if self._kind == "shell" and (pattern or kind == "write") else []
+        if _stands_in(pattern or "*", (line for line in lines if len(line) > MAX_TEXT)):
+            return True
+        named = (path for line in lines if len(line) <= MAX_TEXT for path in self._named_in(line, kind))
+        return any(self._leads(pattern or "*", path) for some in (paths, named) for path in some)
 
     @property
     def _kind(self) -> str:
@@ -109,14 +110,20 @@ class ToolCall:
             self._commands[text] = list(commands_in(text))
         return self._commands[text]
 
-    def _written_by(self, text: str) -> Iterator[str]:
-        """The files that a shell writes or takes away for what it is given, as far as the words tell."""
+    def _named_in(self, text: str, kind: str) -> Iterator[str]:
+        """The files that a shell writes or takes away for what it is given, or those that its programs are given to
+        read, as far as the words tell."""
         folder = ""  # that it has gone to
         for command in self._commands_of(text):
             words = command.words
             if words[:1] == ["cd"] and len(words) == 2:
                 folder = os.path.join(folder, os.path.expanduser(words[1]))
-            yield from (os.path.join(folder, os.path.expanduser(path)) for path in _files_of(command))
+            found: Iterable[str] = _files_of(command)
+            found = _read_by(command, set(found)) if kind == "read" else found
+            for path in (os.path.join(folder, os.path.expanduser(path)) for path in found):
+                yield path
+                if kind == "write" and os.path.isdir(os.path.join(self.cwd, path)):
+                    yield os.path.join(path, "*")  # what is in it goes with it, or comes there
 
     def _leads(self, pattern: str, path: str) -> bool:
         """Whether a path is one that a pattern names: from the project's folder or any folder in it; from the root of
@@ -155,6 +162,11 @@ class ToolCall:
         if self._kind == "write":
             for text in self._values(_WRITTEN):
                 yield from text.split("\n")
+        for text in self._typed() if self._kind == "shell" else ():
+            read = (
+                [text] if len(text) > MAX_TEXT else [one for found in self._commands_of(text) for one in found.written]
+            )
+            yield from (line for one in read for line in one.split("\n"))
         yield from (line[1:] for line in self._patches() if line.startswith("+"))
 
     def _texts(self) -> Iterator[str]:
@@ -182,14 +194,21 @@ class ToolCall:
 def _files_of(command: ShellCommand) -> Iterator[str]:
     """What a command writes or takes away, by the programs that stand in it and where its output goes."""
     words = command.words
-    yield from (path for path in command.targets if words[:1] != ["[["] and not path.startswith("/dev/"))
+    yield from command.targets if words[:1] != ["[["] else ()
     programs = {words[at].rpartition("/")[2]: at for at in sorted(command.starts, reverse=True) if at < len(words)}
     for program in programs.keys() & _ON_FILES.keys():
         named = [word for word in words[programs[program] + 1 :] if not _is_option(word)]
         is_edit = program != "sed" or _has_option("-i|--in-place*", words)
-        yield from named[-_ON_FILES[program] :] if is_edit else ()
+        yield from (named[_ON_FILES[program] :] or named) if is_edit else ()
         if named[-1:] and named[-1].endswith("/"):  # into a folder
-            yield named[-1] + named[0].rpartition("/")[2]
+            yield from (named[-1] + one.rpartition("/")[2] for one in named)
+
+
+def _read_by(command: ShellCommand, written: Set[str]) -> Iterator[str]:
+    """What a command is given and does not write: whichever of it is a file may be read."""
+    given = (word.partition("=")[2] if _is_option(word) else word for word in command.words[1:])
+    is_said = command.words[:1] in (["echo"], ["printf"])
+    yield from () if is_said else (path for path in given if path and path not in written)
 
 
 def fits(pattern: str, text: str) -> bool:
