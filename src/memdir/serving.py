@@ -12,15 +12,30 @@ from memdir.settings import provider_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
-    from memdir.model.model import Model
+    from memdir.model.model import Model, Reply, Request
     from memdir.places import Places, Stores
     from memdir.recall.prefetch import RecallThreads
     from memdir.recall.recall import Chooser, Recaller
     from memdir.recall.selection import LocalChooser
+
+
+class _Borrowed:
+    """A model for some work, chosen when it is asked: a key that is missing costs what is done then, and comes again,
+    and not what waits. Whoever ends his loop lets it go, and the next to ask gets another."""
+
+    def __init__(self, choose: Callable[[], Model], let_go: Callable[[], Awaitable[None]]) -> None:
+        self._choose = choose
+        self._let_go = let_go
+
+    async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
+        return await self._choose().complete(request, on_text=on_text)
+
+    async def close(self) -> None:
+        await self._let_go()
 
 
 class Models:
@@ -81,7 +96,7 @@ class Models:
         model = self.for_job("recall", at_cap="raise")  # the local choice is there at once
         if self._not_installed is not None:
             raise self._not_installed
-        return model
+        return _Borrowed(lambda: model, self.close)
 
     def for_chat(self) -> Model:
         """The model for the conversation itself: no cap stands before it."""

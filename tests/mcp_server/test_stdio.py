@@ -16,8 +16,11 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from memdir import open_memory
+from memdir.mcp_server.offers import MemoryOffers
 from memdir.mcp_server.protocol import ENVELOPE, HANDSHAKE
 from memdir.mcp_server.stdio import MAX_LINE
+from tests.conftest import Events
+from tests.provider_server import KEY, ProviderServer, says
 from tests.security.fakes import github_token
 
 
@@ -400,6 +403,22 @@ async def test_memory_that_is_turned_off_is_off_with_the_next_call(memdir_comman
         settings.write_text('{"memoryEnabled": true}')
         assert "Tuesdays" in told(await server.call_tool("list", {})), "and on again"
     assert len(open_memory(project).list()) == 1
+
+
+def test_a_model_that_chooses_what_is_recalled_is_asked_with_every_call(
+    project: Path, monkeypatch: pytest.MonkeyPatch, events: Events
+) -> None:
+    """R2: not with the first alone, whose loop its connections belonged to."""
+    memory = open_memory(project)
+    keys = [memory.add(f"Deploys of {name} happen on Tuesdays only.").memory.key for name in ("alpha", "beta")]
+    with ProviderServer() as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        flags = {"model.provider": "anthropic", "model.baseUrl": server.url, "recall.encoder": "words"}
+        offers = MemoryOffers(lambda: open_memory(project, flags=flags, sink=events))
+        server.add(*(says(json.dumps({"selected_memories": [key]})) for key in keys))
+        called = [offers.call("recall", {"message": "When do we deploy?"}) for _ in keys]
+    assert [one["structuredContent"]["memories"][0]["file"] for one in called] == keys
+    assert "memory.refused" not in events.names
 
 
 def request(number: int, method: str, **params: Any) -> bytes:
