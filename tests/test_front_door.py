@@ -249,6 +249,26 @@ async def test_a_turn_that_cannot_be_learned_from_costs_the_host_nothing(project
     await memory.close()
 
 
+async def test_what_was_said_while_a_key_was_missing_is_learned_once_a_model_can_be_asked(
+    project: Path, events: Events
+) -> None:
+    """X4, X10: also of a host that writes no transcript, however often it fails until then."""
+    environment = Environment({"MEMDIR_HOME": open_memory(project).places.environment.home})
+    flags = {"model.provider": "anthropic", **WORDS}
+    for said in (RULE, "", "", ""):
+        keyless = open_memory(project, environment=environment, flags=flags)
+        async with keyless.session("a") as session:
+            if said:
+                session.turn_ended(Request("m", messages=(user(said),)), assistant("Understood."))
+        await keyless.close()
+        assert keyless.list() == []
+    memory = open_memory(project, model=BuiltinModel(), sink=events)
+    async with memory.session("b"):
+        pass
+    await memory.close()
+    assert [header.type for header in memory.list()] == ["feedback"]
+
+
 async def test_where_memory_is_off_nothing_joins_and_nothing_is_learned(project: Path) -> None:
     open_memory(project).add("The staging database listens on port 5433.")
     environment = Environment({"MEMDIR_HOME": open_memory(project).places.environment.home, "MEMDIR_DISABLE": "1"})

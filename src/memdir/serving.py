@@ -91,6 +91,10 @@ class Models:
             model, lambda inner: BudgetedModel(inner, *told, is_on=lambda: job == "compact" or places.is_on)
         )
 
+    def when_asked(self, job: str) -> Model:
+        """The same, where nothing may fail before it is asked."""
+        return _Borrowed(lambda: self.for_job(job), self.close)
+
     def for_recall(self) -> Model:
         """The one that chooses what is recalled. ModelError where only the built-in one could."""
         model = self.for_job("recall", at_cap="raise")  # the local choice is there at once

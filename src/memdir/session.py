@@ -328,10 +328,11 @@ class Session:
     def _learn(self, turn: FinishedTurn, usage: Usage | None, *, updates_docs: bool) -> None:
         settings = self._memory.settings
         turn = turn if turn.is_subagent else self.extraction.joined(turn)
+        if not turn.reply.tool_uses:  # first: what comes next may need what is missing
+            self.extraction.turn_ended(self._for_forks(self._with_taken(turn), settings.extract_model))
         self.session_memory.after_sampling(self._for_forks(turn), usage)
         if turn.reply.tool_uses:
             return
-        self.extraction.turn_ended(self._for_forks(self._with_taken(turn), settings.extract_model))
         if updates_docs and not turn.is_subagent and self.keeps_docs:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
@@ -586,7 +587,7 @@ class Session:
     @cached_property
     def extraction(self) -> Extraction:
         """Writes down what turns taught (X1), those first that wait on disk."""
-        memory, model = self._memory, self._memory.models.for_job("extract")
+        memory, model = self._memory, self._memory.models.when_asked("extract")
         made = Extraction(self.state, self._plan, model, memory.sink, memory.clock, self._saved, self._unlearned)
         if os.path.exists(self._unlearned.path):
             made.take_up(self.own_request())
