@@ -290,6 +290,17 @@ def test_an_answer_without_a_list_leaves_the_choice_to_this_machine(bench: Bench
     assert by_model(bench, [says(answer)]) == bench.choose() != []
 
 
+def test_where_nothing_is_left_to_choose_from_no_model_is_paid(bench: Bench, store: MemoryStore) -> None:
+    """B1: nothing is remembered yet, or a small store was shown as a whole."""
+    bench.render([header.key for header in store.scan(limit=None).headers[:5]])
+    for path in Path(store.root).glob("*.md"):
+        if path.name not in bench.shown.keys("project"):
+            path.unlink()
+    model = ScriptedModel([])
+    assert bench.by_model(model) == []
+    assert model.requests == [] and "memory.refused" not in bench.events.names
+
+
 def test_what_was_shown_is_not_offered_to_the_model(bench: Bench) -> None:
     bench.render(["freeze.md"])
     model = ScriptedModel([says('{"selected_memories": ["freeze.md"]}')])

@@ -76,6 +76,10 @@ class ModelChooser:
         try:
             prompt = load_prompt("recall/select.md", overrides=self._overrides)  # the user's own comes first (P8)
             headers, more = self._headers(request)
+            if not headers:  # nothing is remembered, or all of it was shown: nobody is paid to say so
+                selection = self._local.choose(request)
+                selection.instead_of_model = "there was nothing to choose from"
+                return selection
             now = self._local.clock()
             listed = manifest(headers, scope=self.scope, ended=ended_among(self._store, headers, now))
             asked = select_request(
