@@ -189,6 +189,17 @@ def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) ->
     assert "tea" in memdir("log", "tea").out and memdir("log", "nonsense").code == 6
 
 
+def test_what_is_newest_is_listed_first_whichever_scope_it_is_of(memdir: Memdir) -> None:
+    """S9: what a limit leaves out is older, and the word behind it leads to the rest."""
+    memdir("remember", "The blue door is locked at night")
+    memdir("remember", "The red door is never locked")
+    memdir("remember", "I like tea", "--scope", "user")
+    listed = answer(memdir("list", "--scope", "all", "--limit", "2", "--json"))["memories"]
+    assert [one["scope"] for one in listed] == ["user", "project"]
+    told = memdir("list", "--scope", "all", "--limit", "2").out
+    assert "tea" in told and "… and 1 older: --all shows them" in told
+
+
 @pytest.mark.parametrize("text", ["Never use tabs in this repo", "Hier bitte immer auf Deutsch antworten"])
 def test_what_holds_here_and_is_kept_for_all_projects_as_asked_is_told_once(memdir: Memdir, text: str) -> None:
     """T1: the person said the scope, so it is done."""

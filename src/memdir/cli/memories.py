@@ -114,6 +114,7 @@ class List:
             for scope, scan in scans.items()
             for header in scan.headers
         ]
+        found.sort(key=lambda one: one[1].mtime_ns, reverse=True)
         wanted = [(scope, one) for scope, one in found if options.type in (None, one.type or "none")]
         shown = wanted if options.all else wanted[: options.limit]
         unreadable = [item for scan in scans.values() for item in scan.unreadable]
@@ -135,7 +136,7 @@ class List:
         if "project" in scopes:
             _tell_of_left(context, is_all=not found)
         if len(wanted) > len(shown):
-            context.terminal.line(context.terminal.dim(f"… and {len(wanted) - len(shown)} older: memdir list --all"))
+            context.terminal.line(context.terminal.dim(f"… and {len(wanted) - len(shown)} older: --all shows them"))
         return 0
 
 
