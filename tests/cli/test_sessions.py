@@ -553,3 +553,18 @@ def test_whoever_keeps_memory_off_reads_no_conversation_and_leaves_nothing(
     assert ran.code != 0 and "harbour" not in ran.out
     assert "--bare" in ran.err or "MEMDIR_DISABLE" in ran.err
     assert sorted((tmp_path / "home").rglob("*")) == before
+
+
+def test_where_a_setting_turned_memory_off_a_conversation_is_shown_and_no_second_one_begun(
+    memdir: Memdir, project: Path, tmp_path: Path
+) -> None:
+    """S5: off, nothing is created."""
+    memory = open_memory(project)
+    talk = Conversation.resume(memory.transcript("one"))
+    talk.add(user("The kraken sleeps in the harbour."))
+    talk.transcript.close()
+    before = sorted((tmp_path / "home").rglob("*"))
+    off = ("--set", "memoryEnabled=false")
+    assert "harbour" in memdir("resume", "one", *off).out
+    assert "memory is off" in memdir("fork", "one", *off).err
+    assert sorted((tmp_path / "home").rglob("*")) == before

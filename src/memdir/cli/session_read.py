@@ -190,12 +190,11 @@ class Fork:
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.remember.session_state import fork_session
 
-        ref = chosen(context, options.session)
-        fork = fork_session(context.memory.transcript, ref.id, context.memory.layout, at=full_id(ref.path, options.at))
+        memory, ref = context.require_enabled(), chosen(context, options.session)
+        fork = fork_session(memory.transcript, ref.id, memory.layout, at=full_id(ref.path, options.at))
         if options.json:
-            return context.print_json(
-                {"session": fork.id, "forkedFrom": ref.id, "path": context.memory.layout.session(fork.id)}
-            )
+            path = memory.layout.session(fork.id)
+            return context.print_json({"session": fork.id, "forkedFrom": ref.id, "path": path})
         context.terminal.line(f"{fork.id} goes on from {ref.id}.")
         context.terminal.line(context.terminal.dim(f"`memdir resume {fork.id[:8]}` shows it."))
         return 0
