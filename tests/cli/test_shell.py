@@ -250,6 +250,13 @@ def test_settings_are_asked_for_changed_and_taken_out_again(sh: Shell, tmp_path:
     assert sh("config", "get", "dreamEnabled").stdout == b"false\n"
 
 
+@pytest.mark.parametrize("editor", ["false", "no-such-editor"])
+def test_an_editor_that_fails_leaves_no_settings_file_behind(sh: Shell, project: Path, editor: str) -> None:
+    ran = sh("config", "edit", "--layer", "project", env={"EDITOR": editor})
+    assert ran.returncode == 1 and b"the editor" in ran.stderr
+    assert not (project / ".memdir" / "settings.json").exists()
+
+
 def test_who_takes_a_setting_out_is_told_which_file_still_has_the_last_word(sh: Shell, tmp_path: Path) -> None:
     own = str(tmp_path / "home" / "settings.json").encode()
     sh("config", "set", "dailyLog", "true", "--layer", "local")

@@ -151,13 +151,13 @@ class EditSettings:
 
         context.tolerate_settings()
         path = _files(context)[options.layer]
-        is_new = not os.path.lexists(path)
-        if is_new:
+        if is_new := not os.path.lexists(path):
             write_settings(path, {})
-        run_editor(path, context)
-        found = found_in(path)
-        if is_new and not found:
-            os.unlink(path)
+        try:
+            run_editor(path, context)
+        finally:
+            if is_new and not found_in(path):
+                os.unlink(path)
         refused = [r for r in context.reopened().settings.refused if r.path == path]
         if refused:
             told = "; ".join(f"{r.name}: {r.reason}" for r in refused)
