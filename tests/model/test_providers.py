@@ -93,6 +93,19 @@ async def test_thinking_is_kept_and_sent_back_unchanged(
     assert thought.text in sent and thought.signature in sent, "the server checks signatures, too"
 
 
+@pytest.mark.parametrize("provider", [ANTHROPIC, RESPONSES], ids=lambda provider: provider.name)
+async def test_a_reply_that_broke_off_in_its_thoughts_ends_no_conversation(
+    model: Model, provider: Provider, server: ProviderServer
+) -> None:
+    """J3: OpenAI takes no thought that nothing of its reply follows."""
+    server.add(Answer((Thinking("First I ", "c2ln" * 20), Redacted("aGlk" * 9)), is_cut=True), says("Done."))
+    request = provider.request()
+    reply = await model.complete(request)
+    assert reply.stop_reason == "max_tokens" and not reply.message.text
+    done = await model.complete(replace(request, messages=(*request.messages, reply.message, user("Go on."))))
+    assert done.message.text == "Done."
+
+
 @pytest.mark.parametrize("provider", [CHAT, RESPONSES], ids=lambda provider: provider.name)
 async def test_another_provider_s_thinking_is_left_out(
     model: Model, provider: Provider, server: ProviderServer

@@ -128,7 +128,8 @@ class ResponsesApi(_Errors):
     def check(self, body: Body) -> None:
         require(body.get("input"), "input: must not be empty")
         called: set[str] = set()
-        for item in body["input"] if isinstance(body["input"], list) else ():
+        items = body["input"] if isinstance(body["input"], list) else []
+        for item, following in zip(items, [*items[1:], {"role": "user"}], strict=False):
             kind = item.get("type", "message")
             if kind == "function_call":
                 require_name(item["name"])
@@ -142,6 +143,8 @@ class ResponsesApi(_Errors):
             elif kind == "reasoning":
                 text = item["summary"][0]["text"] if item.get("summary") else ""
                 require((text, item.get("encrypted_content")) in self.issued.signed, "Invalid reasoning item")
+                is_followed = following.get("role") != "user" and "output" not in following.get("type", "")
+                require(is_followed, "Item of type 'reasoning' was provided without its required following item.")
         require(not called, "No tool output found for function call")
 
     def use_cache(self, body: Body) -> CacheUse:

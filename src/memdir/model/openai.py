@@ -179,7 +179,7 @@ class _GrowingCall:
 
 def responses_arguments(request: Request) -> dict[str, Any]:
     """The SDK's keyword arguments in the responses dialect. A host's own are kept as they are, items added."""
-    rendered = [item for message in request.messages for item in render_items(message)]
+    rendered = _without_loose_thoughts([item for message in request.messages for item in render_items(message)])
     if request.raw is not None:
         kept = {key: value for key, value in request.raw.arguments.items() if key not in _RESPONSES_NOT_SENT}
         if kept.get("conversation"):
@@ -210,6 +210,16 @@ def responses_arguments(request: Request) -> dict[str, Any]:
     if request.cache.key:
         arguments["prompt_cache_key"] = request.cache.key
     return arguments
+
+
+def _without_loose_thoughts(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All but the thoughts of replies that broke off in them: the API takes none that nothing of its reply follows."""
+    found: list[dict[str, Any]] = []
+    for item in reversed(items):
+        following = found[-1] if found else {"role": "user"}
+        is_last = following.get("role") == "user" or following.get("type") == "function_call_output"
+        found += [] if is_last and item.get("type") == "reasoning" else [item]
+    return found[::-1]
 
 
 def render_items(message: Message) -> list[dict[str, Any]]:
