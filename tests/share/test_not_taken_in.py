@@ -158,6 +158,21 @@ def test_what_others_add_and_delete_does_not_fill_the_note(team: Team, monkeypat
 
 
 @EACH
+def test_what_waits_for_a_network_does_not_fill_the_note(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every command and every turn it is tried again."""
+
+    def cut_off(*_: object, **__: object) -> PushResult:
+        raise RemoteError("cut off")
+
+    (ann,) = team("ann")
+    shared(ann, a=memory_text("a", BODY))
+    edit(ann, "a.md", "First", "Second")
+    monkeypatch.setattr(ann.remote, "push", cut_off)
+    sizes = {len(Path(ann.store.place.known_of_team).read_bytes()) for _ in range(4) if ann.sync(pushes_only=True)}
+    assert len(sizes) == 1
+
+
+@EACH
 def test_of_what_does_not_fit_no_more_is_noted_than_anybody_takes_in(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -410,7 +410,7 @@ class Sync:
             versions[key] = Version(digest, author, min(local.saved[key], now), seal=known.seals.get(digest, ""))
         known.keep(texts)
         for key, version in versions.items():  # whoever is killed now, or gets no answer, knows his own text again
-            known.sending.setdefault(key, []).append(version.digest)
+            known.sending[key] = sorted({*known.sending.get(key, ()), version.digest})
         known.save()
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)
