@@ -558,6 +558,11 @@ def test_a_hub_without_its_scheme_is_told_how_it_is_written(memdir: Memdir, proj
     assert not open_memory(project).places.has_team
 
 
+def test_the_page_of_a_repository_is_no_hub_and_gets_no_password_of_it(memdir: Memdir) -> None:
+    ran = memdir("join", "https://127.0.0.1:1/team/memories", stdin="a-token-of-that-place")
+    assert ran.code == 2 and "--kind git" in ran.err and "mdh_" in ran.err and "a-token" not in ran.err
+
+
 def test_on_a_hub_the_token_says_who_one_is(hub: HubServer, teams: list[Client], memdir: Memdir, project: Path) -> None:
     url = f"http://127.0.0.1:{hub.port}"
     ran = memdir("join", f"{url}/", "--as", "Robert", "--json", stdin=hub.member(teams[0], "Bob").token)

@@ -323,8 +323,9 @@ def test_an_answer_that_drips_ends(name: str, monkeypatch: pytest.MonkeyPatch) -
     "answer",
     [b"<html>log in</html>", b"", b"[]", {}, {"revision": "x", "entries": {}}, {"revision": 5, "entries": [{}] * 101}],
 )
-def test_what_answers_as_no_hub_does_is_none(answer: object) -> None:
-    with answering(lambda wire, asked: said(wire, answer)) as remote:
+@pytest.mark.parametrize("status", ["200 OK", "301 Moved Permanently", "404 Not Found"])
+def test_what_answers_as_no_hub_does_is_none(answer: object, status: str) -> None:
+    with answering(lambda wire, asked: said(wire, answer, status)) as remote:
         for ask in (
             lambda: remote.pull(Manifest()),
             lambda: remote.push(Delta({"a.md": Version("0" * 64)}, {"a.md": b"x"}), expected=Manifest()),

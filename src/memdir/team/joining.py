@@ -150,9 +150,10 @@ def _token() -> str:
     """A token from the keyboard, unseen, or from standard input."""
     asks = sys.stdin.isatty()
     words = (getpass.getpass("Token of the hub: ") if asks else sys.stdin.read(MAX_TOKEN)).split()
-    if len(words) != 1 or not words[0].isascii() or not words[0].isprintable():
-        what = "there is no token" if not words else "that is more than a token"
-        raise UsageError(what, remedy="Type it, or `memdir join URL < FILE`; a hub's admin makes one")
+    if len(words) != 1 or not re.fullmatch(rf"{TOKEN}[!-~]+", words[0]):  # another's password goes to nobody
+        what = "that is no token of a hub" if words else "there is no token"
+        remedy = f"Type it, or `memdir join URL < FILE`; a hub's admin makes one, and it begins with {TOKEN}."
+        raise UsageError(what, remedy=f"{remedy} For a git repository say --kind git")
     return words[0]
 
 

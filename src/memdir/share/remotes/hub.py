@@ -36,6 +36,7 @@ EXCHANGE_SECONDS = 300.0  # of all that one pull or one push asks: as long other
 MAX_TOLD = 10  # memories of which is asked who purged them
 MAX_SAID = 200  # characters of a hub's own words, which are nobody's here
 WAIT_SECONDS = 25  # of a request that waits for news
+_BETWEEN = (401, 403, 408, 429, 502, 503, 504)  # what a proxy says that stands in between
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REASONS: dict[str, Reason] = {one.replace("_", "-"): one for one in get_args(Reason)} | {"same-name": "path"}
 
@@ -283,6 +284,8 @@ class HubRemote(Remote):
 
     def _failure(self, status: int, answer: GivenJson) -> RemoteError:
         told = answer.part("error")
+        if not told and status not in _BETWEEN:
+            return self._no_hub()
         message, theirs, remedy = str(told.get("message") or f"status {status}"), told.text("remedy"), ""
         if status == 401 or (status == 404 and not theirs):  # the hub tells it to programs
             theirs, remedy = (
