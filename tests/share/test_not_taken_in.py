@@ -12,6 +12,7 @@ from memdir.share.known import KnownTeam
 from memdir.share.remote import Delta, Manifest, PushResult, TeamCaps, Version, digest_of
 from memdir.share.sync import Sync
 from memdir.store.store import ChangeSet
+from tests.security.fakes import github_token
 from tests.share.conftest import Team
 from tests.share.remotes import Member, memory_text
 from tests.share.test_sync import BODY, forget, in_step, shared
@@ -126,6 +127,27 @@ def test_what_did_not_fit_comes_when_it_does(team: Team) -> None:
 
 
 @EACH
+@pytest.mark.parametrize("reason", ["secret", "private"])
+def test_what_keeps_ones_own_text_at_home_is_named_though_a_teammate_changed_the_same_line(
+    team: Team, reason: str
+) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, x=memory_text("x", "The key is in the vault."))
+    is_secret = reason == "secret"
+    ann.put(
+        "x.md",
+        memory_text("x", f"The key is {github_token()}" if is_secret else "Hers.", "project" if is_secret else "user"),
+    )
+    edit(bob, "x.md", "vault", "safe")
+    bob.sync()
+    for report in (ann.sync(), ann.sync(), ann.syncing().status()[0]):
+        left = report.left_out["x.md"]
+        assert left.reason == reason and ("github-token in line 7" in left.told or not is_secret)
+        assert report.reason in (reason, "") and github_token() not in str(left)
+    ann.put("x.md", memory_text("x", "The key is in the desk."))
+    assert len(in_step(ann, bob)) == 2
+
+
 def test_an_edit_beneath_a_version_that_is_refused_is_told(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))

@@ -472,7 +472,7 @@ class Sync:
 
     def _held(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> list[str]:
         """What was changed or deleted here while the team has a version of it that is refused here: neither is written
-        over the other, and somebody has to know."""
+        over the other, and somebody has to know, first of all what keeps the one here at home."""
         ours = {key for key, text in local.texts.items() if digest_of(text) != known.digest(key)}
         ours |= {key for key in known.here() if not local.stands(key)}
         found = sorted(key for key in ours if known.is_refused(key) and known.seen[key].refused != "disk")
@@ -480,7 +480,8 @@ class Sync:
             reason = known.seen[key].refused
             told = f"it was changed here, and the team has a version of it that is not taken in ({reason})"
             remedy = "Save yours under another name, or ask whoever wrote the other to repair it"
-            report.left_out[key] = NotShared(harmless_name(key), reason, told, remedy)
+            fault = judge(key, local.texts[key], self.caps) if key in local.texts else None
+            report.left_out[key] = fault or NotShared(harmless_name(key), reason, told, remedy)
         report.reason = report.left_out[found[0]].reason if found and report.reason == "no_change" else report.reason
         return found
 
