@@ -946,6 +946,39 @@ async def test_clear_begins_anew_with_memory_as_it_is_now_and_still_learns_the_o
         assert host.conversation.messages[1].text.startswith("From now on")
 
 
+@pytest.mark.parametrize("what", ["reply", "command"])
+async def test_a_turn_ends_in_its_own_conversation_though_another_one_is_begun_meanwhile(
+    provider: Provider, server: ProviderServer, project: Path, what: str
+) -> None:
+    """H2: words and results of it in the new one would have that refused by its provider."""
+    memory, _ = opened(project, provider, server)
+    command = calls(("Bash", {"command": "touch begun; exec sleep 300"}))
+    server.add(*script(Hang(says("Half of it " * 30), after_events=6) if what == "reply" else command, says("New.")))
+    server.on_hang = (project / "begun").touch
+    async with host_of(memory, Person(["once"]), is_learning=False) as host:
+        old, turn = host.session.id, asyncio.create_task(host.say("Old words."))
+        while not (project / "begun").exists():
+            await asyncio.sleep(0.01)
+        await host.clear()
+        assert (await turn).ending == "stopped" and host.conversation.messages == ()
+        assert (await host.say("New words.")).text == "New."
+        await host.resume(old)
+        assert "stopped the reply" in host.conversation.messages[-1].text
+        assert (await host.say("Go on.")).text == "ok"
+
+
+async def test_what_is_said_while_a_turn_goes_on_is_answered_after_it(
+    provider: Provider, server: ProviderServer, project: Path
+) -> None:
+    """H1: by a host that is no terminal, where nobody waits for the one before."""
+    memory, _ = opened(project, provider, server)
+    server.add(*script(calls(("Glob", {"pattern": "*"})), says("One."), says("Two.")))
+    async with host_of(memory, is_learning=False) as host:
+        ends = await asyncio.gather(host.say("First."), host.say("Second."))
+        said = [one.text for one in host.conversation.messages if one.text and not one.is_meta]
+    assert [end.text for end in ends] == ["One.", "Two."] and said == ["First.", "One.", "Second.", "Two."]
+
+
 async def test_a_conversation_that_was_left_a_moment_ago_is_gone_on_with(
     provider: Provider, server: ProviderServer, project: Path
 ) -> None:

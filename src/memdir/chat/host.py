@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -122,6 +122,7 @@ class ChatHost:
         self.options = options or HostOptions()
         self._ask, self._listen = ask, listen
         self._abort, self._aside = Abort(), Abort()  # of the turn; of questions beside it
+        self._in_turn = asyncio.Lock()  # one after the other, each to its end in its own conversation
         self._pieces: list[str] = []  # of the reply that is coming
         self._unwritten: list[Message] = []  # what was said, until it is on disk
         self._allowed = set(self.options.allow)  # and what the person allows until the chat ends
@@ -208,18 +209,11 @@ class ChatHost:
     # Turns
 
     async def say(self, text: str, *, about: Sequence[Message] = ()) -> TurnEnd:
-        """One turn, up to the reply that calls no tool. `about` stands behind the words, for the model only."""
-        with suppress(MemdirError):  # the turn tells it
-            self.keep(text, about)
-        return await self.retry()
-
-    async def _write_down(self) -> str:
-        self._write_unwritten()
-        said = (one.text for one in reversed(self.conversation.messages) if one.role == "user" and not one.is_meta)
-        text = next((text for text in said if text), "")
-        if self.session.should_compact:
-            await self.compact(is_automatic=True)
-        return text
+        """One turn after that which goes on, up to the reply that calls no tool. `about` is for the model only."""
+        async with self._in_turn:
+            with suppress(MemdirError):  # the turn tells it
+                self.keep(text, about)
+            return await self._turn()
 
     @property
     def unwritten(self) -> list[str]:
@@ -253,19 +247,23 @@ class ChatHost:
 
     async def retry(self) -> TurnEnd:
         """Go on from where the conversation stands; first with what was said and could not be written down."""
-        return await self._turn(self._write_down())
+        async with self._in_turn:
+            return await self._turn()
 
     def stop(self) -> None:
         """End the turn that goes on, or what else the person waits for (Ctrl-C); what was said is kept."""
         for abort in (self._abort, self._aside):
             abort.set("stopped by the person")
 
-    async def _turn(self, beginning: Awaitable[str]) -> TurnEnd:
+    async def _turn(self) -> TurnEnd:
         """All of a turn can be stopped, and whatever fails in it is told."""
         self._abort, self._pieces, self._spent = Abort(), [], Usage()
         try:
-            said = await beginning
-            pending = self.session.prefetch(said, recent_tools=self._recent_tools())
+            self._write_unwritten()
+            said = [one.text for one in self.conversation.messages if one.role == "user" and not one.is_meta]
+            if self.session.should_compact:
+                await self._compacted()
+            pending = self.session.prefetch(next(filter(None, said[::-1]), ""), recent_tools=self._recent_tools())
             self._recalls = [*self._recalls[-1:], pending]
             await pending.wait(RECALL_SECONDS)
             return await self._steps()
@@ -287,7 +285,7 @@ class ChatHost:
                 if error.kind != "context_too_long" or has_compacted:
                     raise
                 has_compacted = True
-                if not await self.compact(is_automatic=True):
+                if not await self._compacted():
                     raise
                 continue
             has_worked = has_worked or bool(run.files_touched)
@@ -416,18 +414,19 @@ class ChatHost:
         self._emit("notice", text="Stopped.")
         return None
 
-    async def compact(self, keep: str = "", *, is_automatic: bool = False) -> Compacted | Skipped | None:
-        """Put a summary in the place of the conversation (N7); memory section and index are read again (H2). None where
-        nothing came of it; within a turn it is stopped with it."""
-        self._abort = self._abort if is_automatic else Abort()
-        try:
-            outcome = await self._abort.guard(self.session.compact(keep=keep, is_automatic=is_automatic))
-            reason = getattr(outcome, "reason", "").replace("_", " ")
-            reason = "all of it is recent and stays word for word" if "nothing to replace" in reason else reason
-        except Aborted:
-            if is_automatic:
-                raise
-            reason = "you stopped it"
+    async def compact(self, keep: str = "") -> Compacted | Skipped | None:
+        """Put a summary in the place of the conversation (N7), read memory and index again (H2); None where it cannot."""
+        async with self._in_turn:
+            self._abort = Abort()
+            with suppress(Aborted):
+                return await self._compacted(keep, is_automatic=False)
+        self._emit("notice", text="The conversation was not compacted: you stopped it.")
+        return None
+
+    async def _compacted(self, keep: str = "", *, is_automatic: bool = True) -> Compacted | Skipped | None:
+        outcome = await self._abort.guard(self.session.compact(keep=keep, is_automatic=is_automatic))
+        reason = getattr(outcome, "reason", "").replace("_", " ")
+        reason = "all of it is recent and stays word for word" if "nothing to replace" in reason else reason
         if reason:
             self._emit("notice", text=f"The conversation was not compacted: {reason}.")
             return None
@@ -439,21 +438,23 @@ class ChatHost:
 
     async def clear(self) -> None:
         """Begin a new conversation, with memory as it is now (H2); the old one is kept and still learned from."""
-        await self._change_to(new_session_id(self.memory.clock()))
+        await self.resume(new_session_id(self.memory.clock()))
 
     async def resume(self, session_id: str) -> None:
-        """Go on with another conversation, as it was left (J3), unless that is stopped while it still ends."""
-        if session_id in self._closing:  # it was left a moment ago: first it ends
-            self._emit("notice", text="Saving what is worth keeping of it first …")
-            self._abort = Abort()
-            try:
-                await self._abort.guard(asyncio.wait({self._closing[session_id][1]}))
-            except Aborted:
-                self._emit("notice", text="Stopped.")
-                return
-        if session_id != self.session.id:
-            await self._change_to(session_id)
-        self.conversation.answer_open_calls()
+        """Stop the turn; go on with another conversation, as it was left (J3), unless stopped while it still ends."""
+        self.stop()
+        async with self._in_turn:
+            if session_id in self._closing:  # it was left a moment ago: first it ends
+                self._emit("notice", text="Saving what is worth keeping of it first …")
+                self._abort = Abort()
+                try:
+                    await self._abort.guard(asyncio.wait({self._closing[session_id][1]}))
+                except Aborted:
+                    self._emit("notice", text="Stopped.")
+                    return
+            if session_id != self.session.id:
+                await self._change_to(session_id)
+            self.conversation.answer_open_calls()
 
     async def _change_to(self, session_id: str) -> None:
         left = self.session
@@ -463,7 +464,6 @@ class ChatHost:
         except UsageError:  # it goes on elsewhere: what it was shown is read again when it does not
             await self.memory.session(session_id).close()
             raise
-        self.stop()
         if self.session.is_on and not left.is_on:
             self._emit("notice", text="Memory is on in this conversation.")
         closing = asyncio.get_running_loop().create_task(left.close(), name="memdir chat close")
