@@ -415,7 +415,7 @@ class ChatHost:
         return None
 
     async def compact(self, keep: str = "") -> Compacted | Skipped | None:
-        """Put a summary in the place of the conversation (N7), read memory and index again (H2); None where it cannot."""
+        """Put a summary in the place of the conversation (N7) and read memory again (H2); None where it could not."""
         async with self._in_turn:
             self._abort = Abort()
             with suppress(Aborted):
