@@ -387,8 +387,10 @@ def test_instructions_of_the_project_are_told_beside_the_index(project: Path) ->
     (project / "AGENTS.md").write_text("Use tabs. See @docs/style.md", encoding="utf-8")
     (project / "docs").mkdir()
     (project / "docs/style.md").write_text("No abbreviations.", encoding="utf-8")
+    for name in ("GEMINI.md", "QWEN.md"):  # of another agent's own
+        (project / name).write_text("Use spaces.", encoding="utf-8")
     told = open_memory(project).session("one").instructions()
-    assert "Use tabs." in told and "No abbreviations." in told
+    assert "Use tabs." in told and "No abbreviations." in told and "spaces" not in told
 
 
 def test_files_that_import_each_other_are_read_once_each_and_no_more_than_a_few(project: Path) -> None:

@@ -292,7 +292,7 @@ class Layout:
     @property
     def instruction_files(self) -> tuple[str, ...]:
         """The files in which a project instructs its agents (H3)."""
-        names = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", os.path.join(".claude", "CLAUDE.md"))
+        names = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "QWEN.md", os.path.join(".claude", "CLAUDE.md"))
         return tuple(os.path.join(self.work_tree, name) for name in names)
 
 

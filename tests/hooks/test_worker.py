@@ -924,6 +924,8 @@ LONG = "\n".join(f"- About {one}: ask Maria, she wrote the page on them." for on
     [
         (("AGENTS.md", INSTRUCTION), "From now on always run make check before you commit, please.", False),
         (("CLAUDE.md", f"# Rules\n\n* {INSTRUCTION}\n"), "From now on always run make check before you commit.", False),
+        (("GEMINI.md", INSTRUCTION), "From now on always run make check before you commit, please.", False),
+        (("QWEN.md", INSTRUCTION), "From now on always run make check before you commit, please.", False),
         (("AGENTS.md", INSTRUCTION), "From now on never run make check before you commit.", True),
         (
             ("AGENTS.md", INSTRUCTION),

@@ -32,7 +32,7 @@ def instructions_of(layout: Layout) -> str:
     """What the instruction files say, each under its path; the same text once, however many files hold it."""
     found: dict[str, str] = {}
     for path in layout.instruction_files:
-        if os.path.basename(path) != "GEMINI.md":  # that agent's own
+        if os.path.basename(path) in ("CLAUDE.md", "AGENTS.md"):  # the others are one agent's own
             _take_in(path, layout.work_tree, found, 0)
     told, room = [], MAX_TOTAL
     first = {text: path for path, text in reversed(found.items())}
