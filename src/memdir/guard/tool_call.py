@@ -195,7 +195,8 @@ def _files_of(command: ShellCommand) -> Iterator[str]:
     """What a command writes or takes away, by the programs that stand in it and where its output goes."""
     words = command.words
     yield from command.targets if words[:1] != ["[["] else ()
-    programs = {words[at].rpartition("/")[2]: at for at in sorted(command.starts, reverse=True) if at < len(words)}
+    starts = command.starts | {int(words[:1] == ["git"])}  # `git mv` and `git rm` do as those alone
+    programs = {words[at].rpartition("/")[2]: at for at in sorted(starts, reverse=True) if at < len(words)}
     for program in programs.keys() & _ON_FILES.keys():
         named = [word for word in words[programs[program] + 1 :] if not _is_option(word)]
         is_edit = program != "sed" or _has_option("-i|--in-place*", words)
