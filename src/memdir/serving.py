@@ -12,7 +12,7 @@ from memdir.settings import provider_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from memdir.events import Sink
     from memdir.model.budget import AtCap, Budget
@@ -23,19 +23,18 @@ if TYPE_CHECKING:
     from memdir.recall.selection import LocalChooser
 
 
-class _Borrowed:
-    """A model for some work, chosen when it is asked: a key that is missing costs what is done then, and comes again,
-    and not what waits. Whoever ends his loop lets it go, and the next to ask gets another."""
+class WhenAsked:
+    """A model that is chosen when it is asked: a key that is missing costs what is done then, and comes again, and not
+    what waits."""
 
-    def __init__(self, choose: Callable[[], Model], let_go: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, choose: Callable[[], Model]) -> None:
         self._choose = choose
-        self._let_go = let_go
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         return await self._choose().complete(request, on_text=on_text)
 
     async def close(self) -> None:
-        await self._let_go()
+        """Nothing is held here."""
 
 
 class Models:
@@ -91,16 +90,12 @@ class Models:
             model, lambda inner: BudgetedModel(inner, *told, is_on=lambda: job == "compact" or places.is_on)
         )
 
-    def when_asked(self, job: str) -> Model:
-        """The same, where nothing may fail before it is asked."""
-        return _Borrowed(lambda: self.for_job(job), self.close)
-
     def for_recall(self) -> Model:
         """The one that chooses what is recalled. ModelError where only the built-in one could."""
         model = self.for_job("recall", at_cap="raise")  # the local choice is there at once
         if self._not_installed is not None:
             raise self._not_installed
-        return _Borrowed(lambda: model, self.close)
+        return model
 
     def for_chat(self) -> Model:
         """The model for the conversation itself: no cap stands before it."""

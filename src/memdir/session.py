@@ -40,6 +40,7 @@ from memdir.remember.magic_docs import MagicDocs
 from memdir.remember.session_memory import SessionMemory
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn, Skipped, known_as, messages_after, written_since
+from memdir.serving import WhenAsked
 from memdir.store.history import Commit, Origin
 from memdir.store.undo import newest_own
 from memdir.transcript.attended import attended_times
@@ -587,7 +588,7 @@ class Session:
     @cached_property
     def extraction(self) -> Extraction:
         """Writes down what turns taught (X1), those first that wait on disk."""
-        memory, model = self._memory, self._memory.models.when_asked("extract")
+        memory, model = self._memory, WhenAsked(lambda: self._memory.models.for_job("extract"))
         made = Extraction(self.state, self._plan, model, memory.sink, memory.clock, self._saved, self._unlearned)
         if os.path.exists(self._unlearned.path):
             made.take_up(self.own_request())

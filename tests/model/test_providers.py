@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ from memdir.model.model import CachePolicy, Model, ModelSettings, Request, Syste
 from memdir.model.openai import ChatReader, OpenAIModel, chat_arguments
 from memdir.model.sdk import in_pairs
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
-from tests.model.providers import ANTHROPIC, CHAT, RESPONSES, Provider
+from tests.model.providers import ANTHROPIC, CHAT, PROVIDERS, RESPONSES, Provider
 from tests.provider_server import Answer, Call, ProviderServer, Redacted, Thinking, Words, calls, says
 
 LONG = "The quick brown fox jumps over the lazy dog — ünïcödé, too. " * 20
@@ -249,6 +250,17 @@ def test_a_missing_key_names_the_variable_to_set(make: object, variable: str) ->
         make()  # type: ignore[operator]
     assert raised.value.kind == "no_key"
     assert variable in raised.value.remedy
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda one: one.name)
+def test_a_host_that_runs_one_loop_after_the_other_pays_each_reply_once(
+    server: ProviderServer, provider: Provider
+) -> None:
+    model = provider.open(server)
+    for _ in range(3):
+        assert asyncio.run(model.complete(provider.request())).message.text
+    assert len(server.requests) == 3
+    asyncio.run(model.close())
 
 
 async def test_a_local_server_needs_no_key(server: ProviderServer) -> None:

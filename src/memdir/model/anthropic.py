@@ -49,8 +49,8 @@ class AnthropicModel(SdkModel):
                 remedy="Set ANTHROPIC_API_KEY, or choose another model with the setting model.provider",
             )
         sdk = load_sdk("anthropic")
-        bounded, url = bounded_client(sdk, self.provider), base_url or None
-        super().__init__(sdk.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=bounded))
+        told = {"api_key": api_key, "base_url": base_url or None, "max_retries": 0}
+        super().__init__(lambda: sdk.AsyncAnthropic(**told, http_client=bounded_client(sdk, self.provider)))
 
     def call(self, request: Request, on_text: OnText) -> tuple[Any, dict[str, Any], MessageReader]:
         arguments = call_arguments(request)

@@ -52,9 +52,8 @@ class OpenAIModel(SdkModel):
                 remedy="Set OPENAI_API_KEY, or model.baseUrl for a server of your own",
             )
         sdk = load_sdk("openai")
-        bounded = bounded_client(sdk, self.provider)
-        key = api_key or _LOCAL_KEY
-        super().__init__(sdk.AsyncOpenAI(api_key=key, base_url=base_url or None, max_retries=0, http_client=bounded))
+        told = {"api_key": api_key or _LOCAL_KEY, "base_url": base_url or None, "max_retries": 0}
+        super().__init__(lambda: sdk.AsyncOpenAI(**told, http_client=bounded_client(sdk, self.provider)))
         self._dialect: Dialect = dialect
         self._is_openai = str(self._client.base_url.host).endswith(_OWN_HOSTS)
 

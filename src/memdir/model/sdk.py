@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from importlib import import_module
@@ -122,14 +122,16 @@ class SdkModel(ABC):
 
     provider: str  # in messages
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, open_client: Callable[[], Any]) -> None:
+        self._open, self._client = open_client, open_client()
+        self._held: dict[asyncio.AbstractEventLoop, AsyncGenerator[None]] = {}  # the one loop that it belongs to
 
     @abstractmethod
     def call(self, request: Request, on_text: OnText) -> tuple[Any, dict[str, Any], ReplyReader]:
         """The SDK's endpoint, its keyword arguments, and what reads its reply."""
 
     async def complete(self, request: Request, *, on_text: OnText = None) -> Reply:
+        await self._begin()
         try:
             async with asyncio.timeout(request.settings.longest_seconds):
                 reply = await self._answer(request, on_text)
@@ -151,5 +153,21 @@ class SdkModel(ABC):
             reader.take(await endpoint.create(**arguments, timeout=settings.longest_seconds))
         return reader.reply()
 
+    async def _begin(self) -> None:
+        """A host may run one loop after the other: in the next one a connection breaks when all was sent, and paid."""
+        if (loop := asyncio.get_running_loop()) not in self._held:
+            self._client = self._open() if self._held else self._client
+            self._held = {loop: _until_closed(self._client)}
+            await anext(self._held[loop])
+
     async def close(self) -> None:
-        await self._client.close()
+        held = self._held.get(asyncio.get_running_loop())
+        await (held.aclose() if held is not None else self._client.close())
+
+
+async def _until_closed(client: Any) -> AsyncGenerator[None]:
+    """Goes on until somebody closes it; where nobody does, its loop, as it ends."""
+    try:
+        yield
+    finally:
+        await client.close()

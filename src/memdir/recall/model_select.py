@@ -113,15 +113,8 @@ class ModelChooser:
 
 
 def ask_alone(model: Model, request: Request, seconds: float) -> Reply:
-    """Ask where no loop runs, as a command does: the model is asked once and let go."""
-
-    async def answer() -> Reply:
-        try:
-            return await asyncio.wait_for(model.complete(request), seconds)
-        finally:
-            await model.close()
-
-    return asyncio.run(answer())
+    """Ask where no loop runs, as a command does: what the model holds open is let go as this one ends."""
+    return asyncio.run(asyncio.wait_for(model.complete(request), seconds))
 
 
 def select_request(
