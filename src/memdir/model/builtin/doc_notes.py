@@ -5,16 +5,15 @@ headings that stay (M3). Nothing is invented, and what a person wrote elsewhere 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memdir.model.builtin.answers import calls, parted, says
 from memdir.model.builtin.extract import Existing, MemoryDraft, Talk, draft_memories, lines_of
-from memdir.model.builtin.extract.same_memory import are_other_things, subject_and_values
 from memdir.model.job import DocJob
 from memdir.model.model import Reply, Request
 from memdir.text.language import anywhere, meanings_in, tongue_of
-from memdir.text.sentences import STOPS, bounds, sentences_of
+from memdir.text.sentences import STOPS, bounds
 from memdir.transcript.message import ToolUse
 
 HEADINGS = ("Decisions", "Facts", "References")
@@ -41,17 +40,11 @@ def answer_doc(job: DocJob, request: Request) -> Reply:
 
 def _brought_up(body: str, job: DocJob) -> str:
     page = _DocLines(body.split("\n"))
-    known = {
-        str(at): Existing(str(at), text, text.partition(_GIVEN)[0], _KINDS[title == HEADINGS[2]], text)
+    known = tuple(
+        Existing(str(at), text, text.partition(_GIVEN)[0], _KINDS[title == HEADINGS[2]], text)
         for at, (title, text) in page.items().items()
-    }
-    lines, beside = lines_of(job.said), {""}
-    sentences = [part for line in lines if line.role == "user" for part in sentences_of(line.text)]
-    while beside:
-        drafts = draft_memories(Talk(lines, job.now, page.rest(), tuple(known.values())))
-        changes = [one for one in drafts if one.action == "update" and one.file in known]
-        beside = {one.file for one in changes if _is_beside(one, known[one.file].description, sentences)}
-        known = {file: one for file, one in known.items() if file not in beside}
+    )
+    drafts = draft_memories(Talk(lines_of(job.said), job.now, page.rest(), known))
     for draft in (one for one in drafts if one.type in _KINDS):
         page.take(draft)
     return page.text
@@ -109,19 +102,6 @@ class _DocLines:
             if heading:
                 title = next((one for one in HEADINGS if one.casefold() == heading["title"].casefold()), "")
             yield at, title
-
-
-def _is_beside(draft: MemoryDraft, line: str, sentences: Sequence[str]) -> bool:
-    """Whether it is said of something else than a line, so that both stand: no word of a change is said, and of two
-    decisions or values each has words of its own, or two decisions are about things with other numbers."""
-    said = draft.body.partition("\n\n**")[0]
-    (mine, values), (theirs, known) = (subject_and_values(text) for text in (said, line))
-    if any("change" in meanings_in(one) for one in (said, *sentences) if mine <= subject_and_values(one)[0]):
-        return False
-    is_apart = bool(mine - theirs and theirs - mine)
-    if "decide" in meanings_in(line) | meanings_in(said):
-        return is_apart or are_other_things(said, line)
-    return is_apart and bool(values and known)
 
 
 def _line_of(draft: MemoryDraft) -> str:
