@@ -16,7 +16,7 @@ from memdir.model.builtin.extract.judge import shipped
 from memdir.model.builtin.extract.same_memory import Shelf, best_match, corrected, is_apart, is_unsaid, shelve
 from memdir.model.builtin.extract.talk import Action, Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
-from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates, without_secrets
+from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates
 from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
 from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
@@ -112,11 +112,11 @@ def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) ->
     language = candidate.turn.language
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
     dates = read_dates([one.clause.text for one in candidate.turn.seen], Clock(today, language, anchors))
-    rule = [tidy(text, language) for text in candidate.adopted if not holds_secret(text)]
+    rule = [tidy(text, language) for text in candidate.adopted]
     why, use = [], []  # type: tuple[list[str], list[str]]
     leads = [(2.0, text) for text in rule]
     for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.clause.number):
-        text, place = _safe(one, dates[one.seen.clause.number], candidate), rule
+        text, place = _worded(one, dates[one.seen.clause.number], candidate), rule
         if one in candidate.core:
             text, reason = rule_and_reason(text, language) if candidate.type in EXPLAINED else (text, "")
             why.extend([tidy(reason, language)] if reason else [])
@@ -129,11 +129,11 @@ def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) ->
     return max(leads, key=lambda lead: lead[0], default=(0.0, "".join(rule[:1])))[1], (rule, why, use)
 
 
-def _safe(one: Scored, dates: Sequence[DateSpan], candidate: MemoryCandidate) -> str:
-    """The sentence as it may be written: dates absolute, secrets out."""
+def _worded(one: Scored, dates: Sequence[DateSpan], candidate: MemoryCandidate) -> str:
+    """The sentence as it is written: dates absolute, and without what makes a wish polite."""
     text = one.seen.clause.text
     written = with_dates(text, one_day_each(text, dates, is_rule=candidate.type == "feedback"))
-    return without_secrets(plainly(written, one.seen.wish) if one.seen.wish else written)
+    return plainly(written, one.seen.wish) if one.seen.wish else written
 
 
 def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:

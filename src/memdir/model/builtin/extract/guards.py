@@ -13,7 +13,7 @@ from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing
 from memdir.model.builtin.extract.wishes import announces, unopened
-from memdir.model.builtin.extract.wording import holds_secret, without_secrets
+from memdir.model.builtin.extract.wording import holds_secret
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
 from memdir.text.nearness import called_off, is_opposite, kept_in_mind, only_reminds, says_all, takes_back
@@ -33,7 +33,7 @@ LOG_LINE = re.compile(
     r"\b\d\d:\d\d:\d\d\b|\w\.\w{1,5}:\d+\b|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|FATAL|TRACE)\b|\w@\d+\.\d"
     r"|\w: (?:true|false|null)\b"  # of a settings file: "restart: always, never_retry: true"
 )
-MIN_TOPICS = 2  # of what stands beside a secret: "always use it" says nothing without it
+MIN_TOPICS = 2  # behind "never mind", that make it of something else
 INSTRUCTED_SHARE = 0.6  # of a candidate's topic that the instruction file already has
 
 
@@ -52,18 +52,13 @@ def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     is_wanted = anywhere("others-want").search(text) or (is_others and candidate.type in ("user", "feedback"))
     if is_wanted and not (wish and wish.kind == "remember-this"):
         return False
-    if not wish and (_is_only_told(one.seen, candidate.turn.language) or _is_played(candidate.turn)):
+    is_how_it_is = anywhere("tells-only", candidate.turn.language).search(text)  # "the printer always jams"
+    if not wish and (is_how_it_is or _is_played(candidate.turn)):
         return False
     is_of_code = anywhere("remember-this").search(sentence) and WHERE_IN_CODE.search(text)
     is_bare = wish and (announces(text, wish) or only_reminds(text[: wish.says], text[wish.says :]))
     said = sentence.removesuffix(text) if wish else sentence  # "remember that we log at WARN" is of no log
-    return not is_of_code and not is_bare and not LOG_LINE.search(said) and _is_safe(one)
-
-
-def _is_only_told(seen: Seen, language: str) -> bool:
-    """Whether "always" tells how it is, "the printer always jams", or was, "I remember …", not how it shall be."""
-    told = anywhere("tells-only", language).search(seen.clause.text)
-    return bool(anywhere("recalls", language).search(seen.clause.sentence) or told)
+    return not is_of_code and not is_bare and not LOG_LINE.search(said) and not holds_secret(sentence)
 
 
 def _is_played(turn: UserTurn) -> bool:
@@ -72,11 +67,6 @@ def _is_played(turn: UserTurn) -> bool:
         anywhere("plays").match(text) or (anywhere("you-are").match(text) and anywhere("role").search(text))
         for text in (one.clause.text for one in turn.seen)
     )
-
-
-def _is_safe(one: Scored) -> bool:
-    said = without_secrets(one.seen.clause.text)
-    return bool(said) and not holds_secret(one.seen.clause.sentence)
 
 
 def is_known(candidate: MemoryCandidate, shelf: Shelf, *, is_update: bool = False) -> bool:
@@ -108,7 +98,7 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
     if is_against or any(map(topic.intersection, dropped)):
         return True
     # "Never mind, I found the typo myself" is of something else; "don't forget it" takes nothing back.
-    of_it = (seen for seen in after if len(said := _dropped(seen, "lets-drop")) < MIN_TOPICS or topic & said)
+    of_it = (seen for seen in after if len(_dropped(seen, "lets-drop")) < MIN_TOPICS)
     return any(_takes_all_back(seen) for seen in (*candidate.turn.seen[last + 1 :], *of_it))
 
 
@@ -121,4 +111,4 @@ def _takes_all_back(seen: Seen) -> bool:
 def _dropped(seen: Seen, opening: str) -> frozenset[str]:
     """What a clause says that is to be forgotten: "forget the yaml thing"."""
     said = anywhere(opening).match(unopened(fold(seen.clause.text)))
-    return frozenset(stems(said.string[said.end() :]) if said and not seen.wish else ())
+    return frozenset(stems(said.string[said.end() :]) if said else ())

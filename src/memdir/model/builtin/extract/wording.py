@@ -1,4 +1,4 @@
-"""Small edits of the user's sentences: fillers off, secrets out, the reason apart from the rule, dates absolute."""
+"""Small edits of the user's sentences: fillers off, the reason apart from the rule, dates absolute; secrets found."""
 
 from __future__ import annotations
 
@@ -43,17 +43,6 @@ def tidy(sentence: str, language: str) -> str:
     if text and text[-1] not in ".!?…。！？":
         text += "。" if ord(text[-1]) > 0x3000 else "."
     return with_capital(text)
-
-
-def without_secrets(sentence: str) -> str:
-    """The sentence without the clauses that hold a secret; empty when nothing else is left."""
-    if not holds_secret(sentence):
-        return sentence
-    adds = alternatives("adds")
-    parts = re.split(rf"(?<=[,;])\s+|\s+(?=(?:{adds})\s)", sentence)
-    kept = " ".join(part for part in parts if not holds_secret(part)).strip(" ,;")
-    text = re.sub(rf"^(?:{adds})\s+", "", kept)
-    return "" if holds_secret(text) or len(text.split()) < MIN_RULE_WORDS else text
 
 
 @cache
