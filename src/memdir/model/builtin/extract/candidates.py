@@ -15,7 +15,7 @@ from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, corrected
 from memdir.model.builtin.extract.talk import Existing, clauses
-from memdir.model.builtin.extract.wishes import POINT, announces, is_bare, is_lead, is_said
+from memdir.model.builtin.extract.wishes import announces, is_bare, is_lead, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
 from memdir.text.nearness import are_of_two
@@ -92,7 +92,7 @@ def find_candidates(
 
 def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, or something moved."""
-    is_announced, is_listed, around = False, False, frozenset[str]()
+    is_announced, around = False, frozenset[str]()
     jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
     due = judge.due(feature for seen in turn.seen for feature in seen.features)
     thought = [judge.probabilities(seen.features, seen.words, due) for seen in turn.seen]
@@ -103,13 +103,11 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         rule, _ = rule_and_reason(text, turn.language)  # "otherwise the build fails" tells no story
         around |= seen.meanings if rule == text else meanings_in(rule)
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
-        is_asked_for = is_announced or at in meant or (is_listed and text.startswith(POINT))
-        is_told = (is_asked_for and not one.is_errand) or _is_told(seen, seen.meanings | jest)
+        is_told = is_announced or at in meant or _is_told(seen, seen.meanings | jest)
         is_told = is_told or (is_meant and corrected(text, turn.language, known) is not None)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
         )
-        is_listed = is_announced if is_head else is_listed
         around = frozenset() if seen.clause.ends else around
         yield replace(one, is_asked=is_told or (is_meant and _is_rule(seen, judge)))
 
@@ -126,8 +124,7 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
     for at, seen in enumerate(turn.seen):
         if is_bare(seen.clause.text) and not seen.clause.text.endswith((":", "：")):
             near = [other for other in (at - 1, at + 1) if 0 <= other < len(thought)]
-            said = [other for other in near if len(turn.seen[other].clause.text) >= MIN_LETTERS]
-            found.update(sorted(said, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
+            found.update(sorted(near, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
     return found
 
 
@@ -182,7 +179,8 @@ def type_of(members: Sequence[Scored]) -> str:
 def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> bool:
     """Another memory begins where the user counts, or adds something of another kind or on another subject."""
     text, kind, another = one.seen.clause.text, type_of(theirs), type_of((one,))
-    if re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s|{POINT}", text, re.IGNORECASE):
+    is_asked_again = one.seen.wish and one.seen.wish.kind == "remember-this"
+    if is_asked_again or re.match(rf"(?:{alternatives('counted', language)})\s*[,.:，、：)-]|\d[.)]\s", text, re.I):
         return True
     if (kind != another and "user" in (kind, another)) or any(are_of_two(x.seen.clause.text, text) for x in theirs):
         return True

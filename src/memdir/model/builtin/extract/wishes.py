@@ -20,7 +20,6 @@ KINDS = ("remember-this", "from-now-on", "stop-doing")
 _GAP = r"[\s,;:!.…—–\-\"'“”¡¿，。：！、]*"
 _LIST = re.compile(r"[:：](?=\s*(1[.)]|[-–—*•])\s+\S)")
 _MARKS = {"1.": r"(?<=[.!?:：\n])\s*\d{1,2}\.\s+", "1)": r"[:：\s]\s*\d{1,2}\)\s+"}  # "am 2. Juni" is no point
-POINT = "• "  # begins each point of a list that is to be remembered
 _NO_MARK = str.maketrans("łøı", "loi")  # letters of their own, and typed as these
 
 
@@ -87,17 +86,19 @@ def is_lead(text: str) -> bool:
 
 
 def pointed(text: str) -> str:
-    """The text with each point of a list to be remembered on a line of its own, and without an "ok?" at its end."""
+    """The text with each point of a list to be remembered as a wish of its own, and without an "ok?" at its end."""
     hidden = masked(text := untagged(text))
-    for found in _LIST.finditer(hidden):
+    lists = list(_LIST.finditer(hidden))
+    stops = [*(one.start() for one in lists), len(text)][1:]  # a list of errands may follow
+    for found, stop in zip(lists, stops, strict=True):
         head = re.split(r"[.!?…\n]\s*", text[: found.start()])[-1] + ":"
         mark = re.compile(_MARKS.get(found[1], rf"\s{re.escape(found[1])}\s+"))
-        marks = [(one.start(), one.end()) for one in mark.finditer(hidden, found.start())]
-        is_told = wish_in(head) or "remember" in meanings_in(head) or is_lead(head)
+        marks = [one.span() for one in mark.finditer(hidden, found.start(), stop)]
+        is_told = wish_in(head) or "remember" in meanings_in(head)
         if is_told and len(marks) > 1 and not re.match(r"[^.!?？\n]*[?？]", hidden[marks[-1][1] :]):
             ends = (*(start for start, _ in marks[1:]), len(text))
             points = (text[start:end] for (_, start), end in zip(marks, ends, strict=True))
-            return f"\n{POINT}".join((text[: found.start() + 1], *points))
+            return "\nRemember: ".join((text[: found.start() + 1], *points))
     return text
 
 
@@ -135,4 +136,4 @@ def plainly(text: str, wish: Wish) -> str:
     if wish.kind != "remember-this":
         return said
     told = _pattern("joint").sub("", text[wish.says :][: len(said) - wish.says + wish.start])
-    return begun_like(told, text) if is_said(told) else said
+    return begun_like(told, text)
