@@ -178,12 +178,6 @@ def add(day: date, count: int, unit: str) -> date:
     return day + timedelta(days=count * DAYS[unit])
 
 
-def nearest_year(found: date, day: date) -> date:
-    """The same day of the year that is nearest to another day."""
-    years = (_date(found.year + step, found.month, found.day) for step in (-1, 0, 1))
-    return min((one for one in years if one), key=lambda one: abs(one - day))
-
-
 def next_weekday(day: date, weekday: int) -> date:
     """The first such weekday after the day."""
     return day + timedelta(days=(weekday - day.weekday() - 1) % 7 + 1)

@@ -1,144 +1,114 @@
-"""A page brought up to date by something later: the old value gives way where it is named literally, what it was stays
-below, and the evidence stands in front with its day (D3). Nothing is ever deleted."""
+"""A page brought up to date by a newer one: an old value gives way where the newer page names it literally, what it was
+stays below, and the newer page stands in front with its day (D3). Nothing is ever deleted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cache
 
-from memdir.model.builtin.dream.cues import ToldChange, change_in
-from memdir.model.builtin.dream.fuse import sentence
+from memdir.disk.shipped import shipped_lines
+from memdir.model.builtin.dream.fuse import fused, sentence
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
-from memdir.model.builtin.dream.pair_features import Note, small_words, stops
-from memdir.model.builtin.dream.values import values_in
+from memdir.model.builtin.dream.pair_features import Note
 from memdir.store.kept import REPLACED_ON
-from memdir.store.topic import Topic
 from memdir.text.body_text import BodySentence, clauses, sentences, split
+from memdir.text.language import meanings_in
 from memdir.text.naming import MAX_DESCRIPTION
 from memdir.text.nearness import is_opposite
 from memdir.text.stems import stem
 from memdir.text.words import cut_at_word, split_words
 
-_WORD = re.compile(r"\w+")
-_WHEN = frozenset(("date", "month"))
+_WORD = r"[^\s,.;:!?()]+(?:[.,:][^\s,.;:!?()]+)*"
+_RUN = rf"(?P<{{0}}>{_WORD}(?: {_WORD}){{{{0,4}}}}?)"
+_EAST_RUN = r"(?P<{0}>[^\s、。，；]{{1,12}}?)"
+_EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_FIGURE = re.compile(r"[^\s,;:!?()]*\d(?:[^\s;!?()]*\w)?")  # with all that is grown together with it: 09:15, v2, 1,500
+_UNIT = re.compile(r"\s?([^\W\d_]+)")
+# What the words of a text mean that tells of a change.
+_CHANGE = frozenset(("change", "durable"))
 
 
-@dataclass(frozen=True)
-class LaterStatement:
-    """Something said or written later than a page: its words, when, and where it comes from."""
-
-    text: str
-    time: float
-    day: date
-    sources: tuple[str, ...]
-    note: Note
-
-    @cached_property
-    def change(self) -> ToldChange:
-        return change_in(self.text)
-
-    @property
-    def label(self) -> str:
-        """What stands before it in a page."""
-        return f"**Update {self.day.isoformat()}:**"
-
-
-def named_in(page: Page, evidence: LaterStatement) -> list[tuple[str, str]]:
-    """The old values and things that the evidence names and the page claims, each with what is now in its place, or
-    nothing."""
-    given_way = evidence.change.given_way
-    found = {old: new for old, new in given_way.items() if len(old) > 1 and _stands(old, page.claims)}
-    return [(old, new) for old, new in found.items() if not any(old != other and old in other for other in found)]
-
-
-def is_denied(page: Page, evidence: LaterStatement) -> bool:
+def is_denied(older: Page, newer: Page) -> bool:
     """Whether one says no to what the other says first: the judge does not see small words."""
-    note = evidence.note
-    firsts = [next((one.text for one in sentences(text)), "") for text in (page.body, note.body)]
-    return is_opposite(page.description, note.description) or is_opposite(*firsts)
+    firsts = [next((one.text for one in sentences(page.claimed_body)), "") for page in (older, newer)]
+    return is_opposite(older.description, newer.description) or is_opposite(*firsts)
 
 
-def restates(page: Page, evidence: LaterStatement) -> bool:
-    """Whether the evidence names an old value of the page and otherwise says what the page says of it, and no more."""
-    named = named_in(page, evidence)
-    olds = [old for old, _ in named]
-    claims = [claim for claim in (*_claims(page), page.description) if any(_stands(old, claim) for old in olds)]
-    known = {*_words(" ".join((*claims, *(new for _, new in named))))}
-    held = {value.value for value in values_in(page.says())}
-    fresh = [value for value in values_in(evidence.text) if value.value not in held]
-    changed = {value.value for value in fresh if value.kind not in _WHEN}
-    if not claims or len(changed) > len(named):
-        return False  # more values than one for each old one: "sensor 7 sends every 30 minutes, not 15"
-    said = {*_words(evidence.text), *_words(" ".join(olds))}
-    more = said - known - {*_words(" ".join(value.text for value in fresh))} - small_words("wording")
-    return not more and all({*_words(claim)} <= said for claim in claims)
+def tells_change(text: str) -> bool:
+    """Whether a text says that something is no longer as it was."""
+    return not _CHANGE.isdisjoint(meanings_in(text))
 
 
-def _claims(page: Page) -> Iterator[str]:
-    """The clauses of its body that claim something."""
-    for one in page.claiming:
-        for start, end in clauses(one.text):
-            yield one.text[start:end]
+def given_way(text: str) -> dict[str, str]:
+    """What a text names as no longer so, each with what is now in its place: one figure for another of its unit, or one
+    thing for another."""
+    found: dict[str, str] = {}
+    for match in (match for sign in _signs() for match in sign.finditer(text)):
+        olds, news = _FIGURE.findall(match["x"]), _FIGURE.findall(match["y"])
+        units = _UNIT.match(match["x"].rpartition(*olds[:1] or " ")[2]), _UNIT.match(match.string, match.end("y"))
+        is_other = olds and units[0] and units[1] and units[0][1][:1] != units[1][1][:1]
+        if len(olds) == len(news) < 2 and not is_other:
+            found[(olds or [match["x"]])[0]] = (news or [match["y"]])[0]
+    return found
 
 
-def _words(text: str) -> Iterator[str]:
-    """The words that may name something: a small word does only in capitals ("US", "gate A")."""
-    for match in _WORD.finditer(text):
-        word = match[0].casefold()
-        if word not in stops() or (match[0].isupper() and match.start()):
-            yield word
+@cache
+def _signs() -> list[re.Pattern[str]]:
+    found = []
+    for pattern in shipped_lines("model/builtin/dream/change_cues.txt"):
+        run = _EAST_RUN if _EAST.search(pattern) else _RUN
+        filled = pattern.replace("{x}", run.format("x")).replace("{y}", run.format("y"))
+        found.append(re.compile(filled, re.IGNORECASE))
+    return found
 
 
-def updated(page: Page, evidence: LaterStatement, summary: str) -> Topic:
-    """The page with the new value where the evidence speaks of the old one, other claims about its subject that name it
-    marked, and what was rewritten kept below."""
-    spoken = _SpokenOf(page, evidence)
-    marked = REPLACED_ON.format(evidence.day.isoformat())
-    body, past = page.body, list[str]()
-    for one in reversed(page.claiming):
+def brought_up_to_date(older: Page, newer: Page, day: date) -> bytes:
+    """The older page with the newer one in front of it, its old values where the newer speaks of them as they are now,
+    other claims about its subject that name them marked, and what was rewritten kept below."""
+    spoken, marked = _SpokenOf(older, newer), REPLACED_ON.format(day.isoformat())
+    body, past = older.body, list[str]()
+    for one in reversed(older.claiming):
         text = spoken.corrected(one.text, marked)
-        if text != one.text:
-            past[:0] = [one.text] if _tells_more(one.text, text) else []
-            body = body[: one.start] + text + body[one.end :]
-    nearest = spoken.nearest() if body == page.body and marked not in body else None
+        past[:0] = [one.text] if _tells_more(one.text, text) else []
+        body = body[: one.start] + text + body[one.end :]
+    nearest = spoken.nearest() if body == older.body and marked not in body else None
     if nearest:
         body = body[: nearest.start] + _noted(nearest.text, marked) + body[nearest.end :]
-    description = spoken.corrected(page.description, marked)
-    if description == page.description or marked in description:
-        description = shortened(summary) or page.description
-    newer = evidence.note.name_text
-    name = newer if is_opposite(page.name, newer) else spoken.corrected(page.name, "")
-    heading = re.compile(rf"^(#+ +){re.escape(page.name)}(?=[ \t]*\r?$)", re.MULTILINE)
+    description = spoken.corrected(older.description, marked)
+    if description == older.description or marked in description:
+        description = cut_at_word(" ".join(newer.description.split()).rstrip("."), MAX_DESCRIPTION)
+    name = newer.name if is_opposite(older.name, newer.name) else spoken.corrected(older.name, "")
+    heading = re.compile(rf"^(#+ +){re.escape(older.name)}(?=[ \t]*\r?$)", re.MULTILINE)
     body = heading.sub(lambda match: match[1] + name, body)
-    topic = page.topic.with_body(body).with_field("description", description).with_field("name", name)
-    known = f"{name}\n{description}\n{body} {past} {evidence.text}"
-    past += [text for text in (page.name, page.description) if _tells_more(text, known)]
-    return _with_past(topic, evidence.day, past)
-
-
-def shortened(text: str, room: int = MAX_DESCRIPTION) -> str:
-    """One line, cut at a word."""
-    return cut_at_word(" ".join(text.split()).rstrip("."), room)
+    known = f"{name}\n{description}\n{body} {past} {newer.claims}"
+    past += [text for text in (older.name, older.description) if _tells_more(text, known)]
+    topic = older.topic.with_body(body).with_field("description", description).with_field("name", name)
+    if past:
+        ending = topic.line_ending()
+        said = " ".join(sentence(" ".join(text.split())) for text in dict.fromkeys(past))
+        topic = topic.with_body(f"{body.rstrip()}{ending}{ending}**Before {day.isoformat()}:** {said}{ending}")
+    return fused(Page(older.key, topic.data, older.mtime), newer, label=f"**Update {day.isoformat()}:**")
 
 
 class _SpokenOf:
-    """Which claims of a page the evidence speaks of."""
+    """Which claims of a page a newer one speaks of."""
 
-    def __init__(self, page: Page, evidence: LaterStatement) -> None:
-        self._named = named_in(page, evidence)
-        parts = [evidence.text[start:end] for start, end in split(evidence.text)]
-        about = " ".join(part for part in parts if any(_stands(old, part) for old, _ in self._named)) or evidence.text
-        values = {stem(word) for named in self._named for text in named for word in split_words(text)}
-        subject = Note(evidence.note.name_text, "", about).telling
+    def __init__(self, page: Page, newer: Page) -> None:
+        told = f"{newer.description}. {newer.claimed_body}"
+        found = {old: new for old, new in given_way(told).items() if len(old) > 1 and _stands(old, page.claims)}
+        self._named = {old: new for old, new in found.items() if not any(old != one and old in one for one in found)}
+        parts = [told[start:end] for start, end in split(told)]
+        about = " ".join(part for part in parts if any(_stands(old, part) for old in self._named)) or told
+        values = {stem(word) for text in (*self._named, *self._named.values()) for word in split_words(text)}
+        subject = Note(newer.name, "", about).telling
         self._subject = {word: weight for word, weight in subject.items() if word not in values}
         self._page, self._clauses = page, [*_claims(page)]
         self._is_told = any(map(self._shared, (*self._clauses, page.description)))
 
     def nearest(self) -> BodySentence | None:
-        """The sentence that says most of what the evidence speaks about."""
+        """The sentence that says most of what the newer page speaks about."""
         best = max(self._page.claiming, key=lambda one: self._shared(one.text), default=None)
         return best if best and self._shared(best.text) else None
 
@@ -148,10 +118,10 @@ class _SpokenOf:
         for start, end in reversed(clauses(text)):
             clause = said = text[start:end]
             is_open = False
-            for old, new in self._named:
+            for old, new in self._named.items():
                 places = len(re.findall(_literal(old), clause, re.IGNORECASE))
                 is_meant = places and self._means(clause, old)
-                if is_meant and new and places == 1:
+                if is_meant and places == 1:
                     said = re.sub(_literal(old), new.replace("\\", r"\\"), said, flags=re.IGNORECASE)
                 elif places:
                     is_open |= bool(is_meant or self._shared(clause))
@@ -159,18 +129,27 @@ class _SpokenOf:
         return text
 
     def _means(self, clause: str, old: str) -> bool:
-        """Whether the evidence speaks of this clause: of those of the body that name the old value it is nearest, or
+        """Whether the newer page speaks of this clause: of those of the body that name the old value it is nearest, or
         tells the nearest one in the head of the page."""
         if self._is_told and not self._shared(clause):
             return False
         holders = [one for one in self._clauses if _stands(old, one)]
-        best = max(holders, key=lambda one: (self._shared(one), -len(Note("", "", one).telling)), default=clause)
-        words = Note("", "", clause).telling.keys()
-        near = [len(words & Note("", "", one).telling.keys()) for one in (best, *holders)]
+        best = max(holders, key=lambda one: (self._shared(one), -len(_telling(one))), default=clause)
+        near = [len(_telling(clause) & _telling(one)) for one in (best, *holders)]
         return flat(clause) == flat(best) if clause in holders else near[0] == max(near)
 
     def _shared(self, text: str) -> float:
-        return sum(self._subject.get(word, 0.0) for word in Note("", "", text).telling)
+        return sum(self._subject.get(word, 0.0) for word in _telling(text))
+
+
+def _telling(text: str) -> set[str]:
+    return {*Note("", "", text).telling}
+
+
+def _claims(page: Page) -> Iterator[str]:
+    """The clauses of its body that claim something."""
+    for one in page.claiming:
+        yield from (one.text[start:end] for start, end in clauses(one.text))
 
 
 def _noted(text: str, marked: str) -> str:
@@ -179,7 +158,7 @@ def _noted(text: str, marked: str) -> str:
 
 
 def _literal(old: str) -> str:
-    return rf"(?<!\w){re.escape(old)}(?!\w)"
+    return rf"(?<!\w)(?<!\d[.,:]){re.escape(old)}(?!\w|[.,:]\d)"
 
 
 def _stands(old: str, text: str) -> bool:
@@ -190,12 +169,3 @@ def _stands(old: str, text: str) -> bool:
 def _tells_more(text: str, known: str) -> bool:
     """Whether words of it stand nowhere else."""
     return bool(set(tokens(text)) - set(tokens(known)))
-
-
-def _with_past(topic: Topic, day: date, past: list[str]) -> Topic:
-    """What held before, in a paragraph of its own at the end."""
-    if not past:
-        return topic
-    ending = topic.line_ending()
-    said = " ".join(sentence(" ".join(text.split())) for text in dict.fromkeys(past))
-    return topic.with_body(f"{topic.body.rstrip()}{ending}{ending}**Before {day.isoformat()}:** {said}{ending}")

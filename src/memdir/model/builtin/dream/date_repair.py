@@ -1,6 +1,7 @@
 """Relative dates in pages become absolute ones, counted from the page's own time (T3, D3).
 
-Owns which dates are rewritten, which of them are certain, and the words that are put in their place.
+Which dates are one day is for `text/standing.py` to say; this owns which of them are certain, and what is written in
+their place.
 """
 
 from __future__ import annotations
@@ -10,24 +11,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
-from memdir.model.builtin.dream.cues import is_kind
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.memory_page import Page, tokens, whole_words
-from memdir.store.topic import MemoryType
+from memdir.model.builtin.dream.memory_page import Page, day_of, tokens, whole_words
+from memdir.store.topic import MemoryType, Topic
 from memdir.text.date_words import words_by_meaning
-from memdir.text.dates import DateSpan, may_hold_date, nearest_year, read_any, read_relative
+from memdir.text.dates import DateSpan, may_hold_date, read_relative
 from memdir.text.deadlines import told_past
 from memdir.text.language import fold
+from memdir.text.standing import one_day_each
 from memdir.text.words import is_unspaced
 
 NEAR = 60  # characters in which the words before a date stand
-AROUND = 300  # characters before and after it that tell whether it is a day of its own
+MAX_DATES = 24  # of one sentence: more are a calendar
 _LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
-_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
-_OTHER_UNIT = re.compile(r".\s+of\b|[kh]\s+in\b")  # the last week of June, last month in Rome
-_EVERY = re.compile(r"\b(?:every|each|alle|tous les|toutes les|cada|ogni|elke)\s+$", re.IGNORECASE)  # 6 days from now
-_NO_DAY = re.compile(r"['’]s\b|\bfrom now on\b", re.IGNORECASE)  # today's run, kept ten years from now on
+_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)  # the next week was hard
+_OWNS = re.compile(r"['’]s\b")  # today's run
+_TERM = re.compile(  # "pays in 30 days", "reply in two days" measure, and name no day
+    r"\b(?:takes?|took|pa(?:y|id|g(?:a|ue|o)|i?[ey]e)|zahl|betaal|terms?\b|prazo|plazo|délai|frist|termijn|repl(?:y|ies)"
+    r"|respon|answer|expire|kept\b|within|at most|at least|every|each|always|jede|immer|chaque|cada|ogni|elke)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,18 @@ class RelativeDate:
     absolute: str
     span: DateSpan
 
-    @property
-    def is_sure_day(self) -> bool:
-        """Whether it surely means a day, in a rule or a profile too: "last week" may be anybody's last week."""
-        return self.span.kind == "weekday" or (self.span.kind == "day" and self.span.count != 0)
 
-
-def relative_dates(text: str, day: date, told_in: str = "") -> Iterator[RelativeDate]:
-    """Every relative date in a text that does not stand there with its day, read from `day`."""
-    for span in read_relative(text, day, told_in):
+def relative_dates(text: str, day: date, told_in: str = "", *, is_rule: bool = False) -> Iterator[RelativeDate]:
+    """Every relative date of a sentence that is one day or span of its own and does not stand there with its day, read
+    from `day`."""
+    spans = read_relative(text, day, told_in)[:MAX_DATES]
+    own = one_day_each(text, spans, is_rule=is_rule)
+    for span in spans:
+        is_sure_day = span.kind == "weekday" or (span.kind == "day" and span.count)
+        if (span.kind != "in" and span not in own) or (is_rule and not is_sure_day):
+            continue  # "last week" in a rule or a profile may be anybody's last week
         place = _PlacedDate(text, span)
-        if place.is_meant():
+        if (span.is_relative or place.is_due) and not place.is_loose:
             absolute = place.written(_value(span)) if _is_certain(span, day) else ""
             yield RelativeDate(place.start, place.end, text[place.start : place.end], absolute, span)
 
@@ -80,19 +85,27 @@ class _PlacedDate:
     """A date in its sentence: the words before it that are its own, and how it is written there."""
 
     def __init__(self, text: str, span: DateSpan) -> None:
-        self.span = span
-        self.phrase = text[span.start : span.end]
-        east = "ko" if re.search("[가-힣]", self.phrase) else "ja" if "週" in self.phrase else "zh"
-        self.language = east if any(map(is_unspaced, self.phrase)) else span.language
-        self.rows = words_by_meaning()[self.language]
-        self.text = text
-        self.lead = self._ending("lead", span.start)
-        self.start = span.start - len(self.lead)
+        self.span, self.text = span, text
+        phrase = text[span.start : span.end]
+        east = "ko" if re.search("[가-힣]", phrase) else "ja" if "週" in phrase else "zh"
+        self.rows = words_by_meaning()[east if any(map(is_unspaced, phrase)) else span.language]
+        self.start = span.start - len(self._ending("lead", span.start))
         parts = dict(part.split(" = ") for part in self.rows.get("part-of-day", ()))
         after = _NEXT_WORD.match(text, span.end)
         told = parts.get(after[1]) if after else None  # "tomorrow morning"
         self.end = after.end() if after and told else span.end
-        self.part = told or parts.get(fold(self.phrase), "")
+        self.part = told or parts.get(fold(phrase), "")
+        # "Invoices at the end of the month" go on for years.
+        self.is_due = span.kind == "end" and "M" not in span.symbols and bool(self._ending("due", self.start))
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it is counted from something else, or is no more than a name: "the next week", "tomorrow's list"."""
+        before, is_whole = self.text[max(0, self.span.start - NEAR) : self.span.start], self.span.kind == "whole"
+        if self.span.kind == "in" and _TERM.search(self.text):
+            return True
+        is_named = is_whole and self.span.language == "en" and self.span.symbols[0] != "U" and _ARTICLE.search(before)
+        return bool(is_named or _OWNS.search(self.text, self.span.start, self.span.end + 3))
 
     def _ending(self, meaning: str, at: int) -> str:
         """The words of a meaning that stand right before a place, as they are written there."""
@@ -100,31 +113,6 @@ class _PlacedDate:
         before = self.text[max(0, at - NEAR) : at]
         found = re.search(rf"(?<!\w)(?:{words})\s*$", before, re.IGNORECASE) if words else None
         return found[0] if found else ""
-
-    def is_meant(self) -> bool:
-        """Whether it is a day or a span of its own, counted from when it was written."""
-        span = self.span
-        before = self.text[max(0, span.start - NEAR) : span.start]
-        if _EVERY.search(before) or _NO_DAY.search(self.text, span.start, span.end + 3):
-            return False
-        if span.kind in ("in", "ago"):
-            return "i" not in span.symbols and span.unit in "dwfmk"
-        if span.kind == "whole":
-            return self._is_own_unit()
-        # "Invoices at the end of the month" go on for years.
-        is_due = span.kind == "end" and "M" not in span.symbols and bool(self._ending("due", self.start))
-        return span.is_relative or is_due
-
-    def _is_own_unit(self) -> bool:
-        span = self.span
-        if span.unit == "y" and not span.count:
-            return False
-        if self.language != "en" or span.symbols[0] == "U":  # the week after next
-            return True
-        return not (
-            _ARTICLE.search(self.text[max(0, span.start - NEAR) : span.start])
-            or _OTHER_UNIT.match(self.text, span.end - 1)
-        )
 
     def written(self, value: str) -> str:
         """The words to put in, with the preposition that they need, unless one stands there already."""
@@ -142,14 +130,6 @@ class _PlacedDate:
         return self.rows.get(meaning, ("",))[0]
 
 
-def day_of(mtime: float, zone: tzinfo | None) -> date:
-    """The day a file was written, in the person's own time zone."""
-    try:
-        return datetime.fromtimestamp(mtime, zone).date()
-    except (OverflowError, ValueError, OSError):
-        return date(1970, 1, 1)
-
-
 def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     """Resolve what is certain on every page; the keys of pages on which something was not."""
     open_dates: set[str] = set()
@@ -157,24 +137,11 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
         if not may_hold_date(page.claims):
             continue
         day = day_of(page.mtime, zone)
-        topic, told, gone = page.topic, list[RelativeDate](), set[str]()
-        for field in ("name", "description"):
-            text = topic.fields.get(field, "")
-            found = list(_own_dates(page, text, day, page.body))
-            told += found
-            topic = topic.with_field(field, _written_out(text, found, gone))
-        found = [
-            replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
-            for sentence in page.sentences
-            for item in _own_dates(page, sentence.text, day)
-            if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
-        ]
-        told += found
-        topic = topic.with_body(_written_out(page.body, found, gone))
+        topic, told, gone = dated(page, day)
         if topic.data != page.data:
             done = ", ".join(sorted({f'"{item.words}" is {item.absolute}' for item in told if item.absolute}))
             reason = f"dates made absolute from {day}, when it was written: {done}"
-            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), frozenset(gone)))
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone))
         for item in told:
             if not item.absolute:
                 open_dates.add(page.key)
@@ -182,14 +149,22 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     return frozenset(open_dates)
 
 
-def _own_dates(page: Page, text: str, day: date, told_in: str = "") -> Iterator[RelativeDate]:
-    """The relative dates of a sentence that speak of a day of their own; in a rule or a profile few do."""
-    is_project = page.kind in (None, MemoryType.PROJECT)
-    for item in relative_dates(text, day, told_in):
-        around = f"{text[max(0, item.start - AROUND) : item.start]} {text[item.end : item.end + AROUND]}"
-        is_plain = is_project and item.span.kind != "in"
-        if is_plain or ((is_project or item.is_sure_day) and not is_kind("general", around)):
-            yield item
+def dated(page: Page, day: date) -> tuple[Topic, list[RelativeDate], frozenset[str]]:
+    """A page with every certain date that was told on a day written out, the dates it told, and the words that went."""
+    topic, told, gone = page.topic, list[RelativeDate](), set[str]()
+    is_rule = page.kind not in (None, MemoryType.PROJECT)
+    for field in ("name", "description"):
+        text = topic.fields.get(field, "")
+        found = list(relative_dates(text, day, page.body, is_rule=is_rule))
+        told += found
+        topic = topic.with_field(field, _written_out(text, found, gone))
+    found = [
+        replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
+        for sentence in page.sentences
+        for item in relative_dates(sentence.text, day, is_rule=is_rule)
+        if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
+    ]
+    return topic.with_body(_written_out(page.body, found, gone)), [*told, *found], frozenset(gone)
 
 
 def ask_what_ended(desk: Desk, now: datetime) -> None:
@@ -212,20 +187,4 @@ def _written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> st
                 gone.update(tokens(text[start:whole]))
             pieces += (text[done : item.start], item.absolute)
             done = item.end
-    return "".join([*pieces, text[done:]])
-
-
-def resolved(text: str, day: date) -> str | None:
-    """What somebody said on `day`, with its dates made absolute; None when one of them is not certain."""
-    found = list(relative_dates(text, day))
-    if any(not item.absolute for item in found):
-        return None
-    text = _written_out(text, found, set())
-    pieces, done = [], 0
-    for span in read_any(text, day):
-        told = f" ({nearest_year(span.days[0], day)})"
-        is_open = span.kind == "month day" and "Y" not in span.symbols
-        if is_open and not text.startswith(told, span.end):  # extraction wrote it out already
-            pieces.append(f"{text[done : span.end]}{told}")
-            done = span.end
     return "".join([*pieces, text[done:]])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import date, datetime, tzinfo
 from functools import cached_property
 
 from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
@@ -132,3 +133,11 @@ def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     while end < len(text) and not text[end].isspace():
         end += 1
     return start, end
+
+
+def day_of(mtime: float, zone: tzinfo | None) -> date:
+    """The day a file was written, in the person's own time zone."""
+    try:
+        return datetime.fromtimestamp(mtime, zone).date()
+    except (OverflowError, ValueError, OSError):
+        return date(1970, 1, 1)

@@ -9,9 +9,8 @@ from memdir.model.builtin.dream.index_repair import Catalogue
 from memdir.model.builtin.dream.memory_page import tokens, whole_words
 from memdir.model.builtin.dream.night import Night, Plan
 from memdir.model.builtin.dream.pointers import repair_pointers
-from memdir.model.builtin.dream.said import statements
-from memdir.model.builtin.dream.settle import Settling
-from memdir.model.builtin.dream.testimony import Testimony
+from memdir.model.builtin.dream.settle import Neighbours, Settling
+from memdir.model.builtin.dream.testimony import take_statements
 from memdir.store.secrets import find_secrets, redact
 
 
@@ -22,12 +21,9 @@ def plan_night(night: Night) -> Plan:
     undated = repair_dates(desk, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
-    settling = Settling(desk, night.now, undated, night.settled_before)
-    settling.run()
-    testimony = Testimony(desk, settling.near, undated)
-    for statement in statements(night):
-        testimony.take(statement)
-    settling.run()
+    near = Neighbours(desk.open_pages())
+    take_statements(desk, night, near)
+    Settling(desk, near, night, undated).run()
     ask_what_ended(desk, night.now)
     for index in indexes.values():
         index.unload()

@@ -6,14 +6,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime
 from itertools import takewhile
 
-from memdir.model.builtin.dream.amend import LaterStatement, is_denied, updated
-from memdir.model.builtin.dream.date_repair import day_of
+from memdir.model.builtin.dream.amend import brought_up_to_date, is_denied, tells_change
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import can_fuse, fused
-from memdir.model.builtin.dream.memory_page import Page, flat
+from memdir.model.builtin.dream.memory_page import Page, day_of, flat
+from memdir.model.builtin.dream.night import Night
 from memdir.model.builtin.dream.pair_features import Note, may_be_certain
 from memdir.model.builtin.dream.pair_judge import Likelihood, shipped_judge
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -36,23 +35,21 @@ MIN_SHARE = 0.1  # of the lighter one's weight: two that share less are about tw
 class Settling:
     """Goes through all pairs of near pages until nothing is left to settle."""
 
-    def __init__(self, desk: Desk, now: datetime, undated: frozenset[str], since: float) -> None:
+    def __init__(self, desk: Desk, near: Neighbours, night: Night, undated: frozenset[str]) -> None:
         self._desk = desk
-        self._zone = now.tzinfo
+        self._near = near
+        self._zone = night.now.tzinfo
         self._undated = undated  # their open dates are read from their own time: they take no other
-        self._since = since  # pages that both are older were settled by an earlier night
+        self._since = night.settled_before  # pages that both are older were settled by an earlier night
         self._judge = shipped_judge()
         self._held: set[tuple[Page, Page]] = set()  # against each other, in this night
-        self.near = Neighbours()
-        for page in desk.open_pages():
-            self.near.put(page)
 
     def run(self) -> None:
         """Rounds until one changes nothing, so that the next night has nothing left to settle."""
         fresh = {page.key for page in self._desk.open_pages() if page.mtime > self._since}
         for _ in range(MAX_ROUNDS):
             pages = {page.key: page for page in self._desk.open_pages()}
-            for left, right in list(self.near.pairs(sorted(fresh & pages.keys()))):
+            for left, right in list(self._near.pairs(sorted(fresh & pages.keys()))):
                 one, two = (self._desk.pages.get(key) for key in (left, right))
                 if not one or not two or (one, two) in self._held:
                     continue
@@ -64,7 +61,7 @@ class Settling:
                 return
 
     def _settle(self, older: Page, newer: Page) -> None:
-        notes = self.near.notes[older.key], self.near.notes[newer.key]
+        notes = self._near.notes[older.key], self._near.notes[newer.key]
         verdict = self._judge.verdict(*notes)
         has_own_name = any(one.title - other.stems for one, other in (notes, notes[::-1]))
         bar = CERTAIN_CHANGE if has_own_name and verdict.replaces > verdict.same else CERTAIN
@@ -72,28 +69,25 @@ class Settling:
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
         elif verdict.one_subject >= LIKELY or flat(older.name) == flat(newer.name) or ends_otherwise(older, newer):
-            is_same = verdict.same >= verdict.replaces and not is_denied(older, self._evidence(newer))
+            is_same = verdict.same >= verdict.replaces and not is_denied(older, newer)
             self._desk.ask("same" if is_same else "replaces", older.key, newer.key, newer.description)
 
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
-        evidence = self._evidence(newer)
-        is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not evidence.change.is_change
-        if is_same and not is_denied(older, evidence):
+        is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not tells_change(newer.claims)
+        if is_same and not is_denied(older, newer):
             keeper, donor = sorted((older, newer), key=self._rank)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
         else:
             keeper, donor = older, newer
-            reason = f"brought up to date by {newer.key} ({evidence.day}), which it takes in"
-            data = with_news(older, newer, evidence)
+            day = day_of(newer.mtime, self._zone)
+            reason = f"brought up to date by {newer.key} ({day}), which it takes in"
+            data = brought_up_to_date(older, newer, day)
         times = {keeper.key: max(keeper.mtime, donor.mtime)}
         contents, sources = {keeper.key: data, donor.key: None}, (keeper.key, donor.key)
         types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type
         self._take(PageChange(contents, reason, sources, types, times), keeper, donor)
-
-    def _evidence(self, page: Page) -> LaterStatement:
-        return evidence_of(page, day_of(page.mtime, self._zone))
 
     def _rank(self, page: Page) -> tuple[bool, bool, int]:
         """What was there before the night, is typed, longer, or else older takes the other in."""
@@ -104,17 +98,19 @@ class Settling:
             # A secret must not come to stand in a file that did not hold it before.
             self._desk.doubt([donor.key], "it seems to hold a secret, so it was not merged into another memory")
         elif self._desk.put(change):
-            self.near.drop(donor.key)
+            self._near.drop(donor.key)
             self._desk.taken_in(donor.key, keeper.key)
-            self.near.put(self._desk.pages[keeper.key])
+            self._near.put(self._desk.pages[keeper.key])
 
 
 class Neighbours:
     """The memories as notes, and who holds which word."""
 
-    def __init__(self) -> None:
+    def __init__(self, pages: Iterable[Page]) -> None:
         self.notes: dict[str, Note] = {}
         self._holders: defaultdict[str, list[str]] = defaultdict(list)
+        for page in pages:
+            self.put(page)
 
     def put(self, page: Page) -> None:
         """Take a new or changed page in."""
@@ -161,12 +157,6 @@ def note_of(page: Page) -> Note:
     return Note(page.name, page.description, page.claimed_body, str(page.kind or ""))
 
 
-def evidence_of(page: Page, day: date) -> LaterStatement:
-    """What a page says, as evidence of its day."""
-    text = f"{page.description}. {page.claimed_body}"
-    return LaterStatement(text, page.mtime, day, (page.key,), note_of(page))
-
-
 def ends_otherwise(one: Page, two: Page) -> bool:
     """Whether both are a single sentence and the same up to the last word or two, as a person types a fact again with
     another value: "The standup is at 9:30", "The standup is at 10:00"."""
@@ -174,12 +164,6 @@ def ends_otherwise(one: Page, two: Page) -> bool:
     mine, theirs = map(split_words, texts)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
     return shared >= LEAST_ALIKE and 0 < len(mine) - shared <= MOST_OTHER and 0 < len(theirs) - shared <= MOST_OTHER
-
-
-def with_news(older: Page, newer: Page, evidence: LaterStatement) -> bytes:
-    """The older page brought up to date by the newer one, which it takes in."""
-    topic = updated(older, evidence, newer.description)
-    return fused(Page(older.key, topic.data, older.mtime), newer, label=evidence.label)
 
 
 def may_join(one: Page, two: Page) -> bool:
@@ -195,5 +179,4 @@ def joined(older: tuple[str, bytes, float], newer: tuple[str, bytes, float], *, 
     mine, theirs = Page(*older), Page(*newer)
     if not may_join(mine, theirs) or find_secrets(newer[1].decode("utf-8", "replace")):
         return None
-    evidence = evidence_of(theirs, day_of(theirs.mtime, None))
-    return with_news(mine, theirs, evidence) if is_update else fused(mine, theirs)
+    return brought_up_to_date(mine, theirs, day_of(theirs.mtime, None)) if is_update else fused(mine, theirs)

@@ -1,136 +1,164 @@
-"""Statements against pages: what they disprove is brought up to date at the source, the new gets a page (D3, K3).
+"""What was said in sessions and noted in daily logs: what no page says yet gets a page of its own (D3, K3).
 
-Worth a page is a dated fact, a decision, a wish; not small talk, not a request.
+Worth a page is a dated fact, a decision, a wish; not small talk, not a request. Tool output, pages, pasted text and
+anything that addresses an assistant's memory is not somebody speaking (X12): it is left out here, before anything else
+looks at it. How such a page stands to the others is settled like that of any page, only that it is never sure
+(ADR 0071).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
+from functools import cache
 
-from memdir.model.builtin.dream.amend import LaterStatement, is_denied, named_in, restates, shortened, updated
-from memdir.model.builtin.dream.cues import is_kind
-from memdir.model.builtin.dream.date_repair import resolved
+from memdir.disk.shipped import shipped_lines
+from memdir.model.builtin.dream.amend import is_denied
+from memdir.model.builtin.dream.date_repair import dated
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import sentence
-from memdir.model.builtin.dream.memory_page import Page, flat
+from memdir.model.builtin.dream.memory_page import Page, day_of
+from memdir.model.builtin.dream.night import Night, NightFile, SessionText
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
-from memdir.model.builtin.dream.said import Statement
-from memdir.model.builtin.dream.settle import Neighbours
-from memdir.model.builtin.dream.values import Value, values_in
-from memdir.store.log_lines import SAID_ON
+from memdir.model.builtin.dream.settle import Neighbours, note_of
+from memdir.store.log_lines import SAID_ON, lines_in, log_day
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic, guess_type
 from memdir.text.body_text import split
-from memdir.text.naming import file_stem, first_words, free_key
+from memdir.text.language import cues, fold, language, meanings_in, tokens
+from memdir.text.naming import MAX_DESCRIPTION, file_stem, first_words, free_key, plainly
+from memdir.text.speakers import own_words
+from memdir.text.words import cut_at_word
 
-NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
-LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
-KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
-ENOUGH_LOGGED = 2  # signs that make a log line last: it was already worth writing down once
+MAX_SAID = 1200  # longer messages are pasted, not said
 MAX_SAID_TO_KEEP = 260  # characters: a longer message argues, tells or pastes, and extraction has read it
+NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
+KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
+ENOUGH, ENOUGH_LOGGED = 3, 2  # signs that a statement lasts; a log line was already worth writing down once
+# What the words of a statement tell of it, by the lexicon: that it is a rule, that it lasts, that it is only likely.
+_RULE = frozenset(("always", "durable", "want"))
+_LASTS = frozenset(("decide", "change", "event", "durable", "owner"))
+_UNSURE = frozenset(("rumour", "suppose", "undecided"))
+LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
+_MARKUP = re.compile(r"<[a-zA-Z!/][^>]*>")
 _NAME = re.compile(r"(?<=[\w,:] )[A-ZÀ-ÖØ-Þ][\w'’.-]*\w|^[A-ZÀ-ÖØ-Þ][\w'’-]+(?= \w+:|:)")
-_FULL_DATE = frozenset(("date", "month"))
+_DATE = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
+_FIGURE = re.compile(r"\d")
 _SPEAKER = re.compile(r"^[^\s:.;,]+(?: [^\s:.;,]+){0,3}:\s+")  # "Ana from accounts: …"
 
 
-class Testimony:
-    """Takes statements one by one, oldest first."""
+@dataclass(frozen=True)
+class Statement:
+    """Some sentences that belong together, with their time and source."""
 
-    def __init__(self, desk: Desk, near: Neighbours, undated: frozenset[str]) -> None:
-        self._desk = desk
-        self._pages = near
-        self._undated = undated
-        self._judge = shipped_judge()
+    text: str
+    time: float
+    day: date
+    sources: tuple[str, ...]
+    is_log: bool
+    kind: MemoryType | None = None  # that whoever logged it gave it
 
-    def take(self, statement: Statement) -> None:
-        """Bring up to date what it disproves; else keep it if it is worth keeping."""
+
+def take_statements(desk: Desk, night: Night, near: Neighbours) -> None:
+    """Give everything that was said and is worth it a page, oldest first."""
+    zone = night.now.tzinfo
+    found = [item for session in night.sessions for item in _of_session(session, zone)]
+    found += [item for file in night.files if log_day(file.key) for item in _of_log(file, zone)]
+    for statement in sorted(found, key=lambda item: (item.time, item.sources, item.text)):
         if find_secrets(statement.text):
-            self._desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
-            return
-        evidence = self._evidence(statement)
-        if evidence is None:
-            return
-        near = [page for key in self._pages.near(evidence.note) if not (page := self._desk.pages[key]).fixed]
-        notes = {page.key: self._pages.notes[page.key] for page in near if page.mtime < evidence.time}
-        verdicts = {key: self._judge.verdict(one, evidence.note.as_type(one.kind)) for key, one in notes.items()}
-        likely = {key: verdict.one_subject for key, verdict in verdicts.items()}
-        if evidence.change.matters and self._update(near, likely, evidence):
-            return
-        is_named = any(named_in(page, evidence) for page in near)
-        is_news = evidence.change.matters and (is_named or max(likely.values(), default=0.0) >= NEWS)
-        if (is_news or self._is_worth_keeping(statement, evidence)) and not known_at(near, evidence):
-            wish = MemoryType.FEEDBACK if is_kind("wish", evidence.text) else None
-            key, data = new_page(self._desk, evidence, statement.kind or wish)
-            self._write(key, data, f"said on {evidence.day} and not written down yet", evidence)
-
-    def _is_worth_keeping(self, statement: Statement, evidence: LaterStatement) -> bool:
-        if statement.is_log:
-            return statement.kind is not None or lasts(evidence.text)
-        return is_settled(evidence.text, statement.day)
-
-    def _evidence(self, statement: Statement) -> LaterStatement | None:
-        """The statement without requests, with absolute dates; None when nothing is left or a date is open."""
-        parts = [statement.text[start:end] for start, end in split(statement.text)]
-        text = " ".join(part for part in parts if statement.kind or not is_request(part))
-        if not text or (not statement.kind and is_kind("unsure", text)):
-            return None
-        absolute = resolved(text, statement.day)
-        if absolute is None:
-            self._desk.doubt(statement.sources, f"a date in it is not certain: {shortened(text, 120)}")
-            return None
-        # Judged as the page that it would become: pages are what the judge knows.
-        note = Note(title_of(absolute), shortened(absolute), absolute)
-        return LaterStatement(absolute, statement.time, statement.day, statement.sources, note)
-
-    def _update(self, near: list[Page], likely: dict[str, float], evidence: LaterStatement) -> bool:
-        """Bring every page up to date whose claim the evidence restates; whether there was one, or one knows it."""
-        if any(flat(evidence.text) in flat(page.says()) and not is_denied(page, evidence) for page in near):
-            return True
-        meant = [page for page in near if likely.get(page.key, 0.0) >= NEWS and restates(page, evidence)]
-        done = [self._put(page, evidence) for page in meant]
-        return any(done)
-
-    def _put(self, page: Page, evidence: LaterStatement) -> bool:
-        topic = updated(page, evidence, evidence.text)
-        lines = ("", f"{evidence.label} {sentence(evidence.text)}", "", topic.body.lstrip("\r\n"))
-        data = topic.with_body(topic.line_ending().join(lines)).data
-        return self._write(page.key, data, f"brought up to date by what was said on {evidence.day}", evidence)
-
-    def _write(self, key: str, data: bytes, reason: str, evidence: LaterStatement) -> bool:
-        times = {} if key in self._undated else {key: evidence.time}
-        done = self._desk.put(PageChange({key: data}, reason, evidence.sources, times=times))
-        if done:
-            self._pages.put(self._desk.pages[key])
-        return done
+            desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
+        elif text := _without_requests(statement):
+            _take(desk, near, statement, text)
 
 
-def known_at(near: Iterable[Page], evidence: LaterStatement) -> bool:
-    """Whether one page already says it: all its values, and nearly all its words."""
-    wanted = {value.value for value in values_in(evidence.text)}
-    for page in near:
-        stems = Note("", "", page.says()).stems
-        held = {value.value for value in values_in(page.says())}
-        is_said = wanted <= held and len(evidence.note.stems & stems) >= KNOWN * len(evidence.note.stems)
-        if is_said and not is_denied(page, evidence):
+def _of_session(session: SessionText, zone: tzinfo | None) -> Iterator[Statement]:
+    for line in session.lines:
+        text = _spoken(line.text) if line.role == "user" and line.kind == "said" else ""
+        if text:
+            time = line.time or session.mtime
+            sources = tuple(source for source in (session.id, line.message_id) if source)
+            yield Statement(text, time, day_of(time, zone), sources, is_log=False)
+
+
+def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Statement]:
+    """The lines of one day. What nobody vouched for stays a line."""
+    day = date.fromisoformat(log_day(log.key))
+    for line in lines_in(log.data, log.key):
+        text = "" if line.trust.is_low else _spoken(line.text)
+        if text:
+            hour, minute = map(int, (line.time or "0:0").split(":"))
+            time = datetime(day.year, day.month, day.day, hour % 24, minute % 60, tzinfo=zone or UTC).timestamp()
+            yield Statement(text, time, day, (log.key,), is_log=True, kind=line.kind)
+
+
+def _spoken(text: str) -> str:
+    """Somebody's own words: no pasted code, quotations, markup or planted sentences."""
+    text = own_words(text)
+    if len(text) > MAX_SAID or _MARKUP.search(text):
+        return ""
+    parts = [line[start:end] for line in text.splitlines() for start, end in split(line)]
+    return "" if any(map(_planted().search, parts)) else " ".join(parts)
+
+
+@cache
+def _planted() -> re.Pattern[str]:
+    return re.compile("|".join(shipped_lines("model/builtin/dream/planted.txt")), re.IGNORECASE)
+
+
+def _without_requests(statement: Statement) -> str:
+    """What it states; nothing where that is only likely."""
+    parts = [statement.text[start:end] for start, end in split(statement.text)]
+    text = " ".join(part for part in parts if statement.kind or not is_request(part))
+    return "" if not statement.kind and _tells(text, _UNSURE) else text
+
+
+def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None:
+    """A page of its own, unless a page knows it, it is not worth one, or a date in it is open."""
+    kind = statement.kind or (MemoryType.FEEDBACK if _tells(text, _RULE) else guess_type(text))
+    if kind is MemoryType.USER and not statement.kind:
+        kind = MemoryType.PROJECT
+    topic, told, _ = dated(Page("", topic_of(statement, text, kind).data, statement.time), statement.day)
+    if not all(item.absolute for item in told):
+        desk.doubt(statement.sources, f"a date in it is not certain: {topic.description}")
+        return
+    key = free_key(file_stem(topic.name, kind), lambda key: desk.now(key) is not None)
+    page = Page(key, topic.data, statement.time)
+    others = [desk.pages[one] for one in near.near(note_of(page))]
+    if (is_worth_keeping(statement, page.claimed_body) or _is_news(page, others)) and not _is_known(page, others):
+        reason = f"said on {statement.day} and not written down yet"
+        desk.put(PageChange({key: page.data}, reason, statement.sources, times={key: statement.time}))
+        near.put(desk.pages[key])
+
+
+def _is_news(page: Page, others: Iterable[Page]) -> bool:
+    """Whether it tells of a change of what a page likely speaks of."""
+    if not _tells(page.claimed_body, _LASTS):
+        return False
+    judge, note = shipped_judge(), note_of(page)
+    return any(judge.verdict(note_of(one), note.as_type(str(one.kind or ""))).one_subject >= NEWS for one in others)
+
+
+def _is_known(page: Page, others: Iterable[Page]) -> bool:
+    """Whether one page already says it: all its figures, and nearly all its words."""
+    said = note_of(page)
+    for other in others:
+        note = Note("", "", other.says())
+        is_said = said.figures <= note.figures and len(said.stems & note.stems) >= KNOWN * len(said.stems)
+        if is_said and not is_denied(other, page):
             return True
     return False
 
 
-def new_page(desk: Desk, evidence: LaterStatement, known: MemoryType | None) -> tuple[str, bytes]:
+def topic_of(statement: Statement, text: str, kind: MemoryType) -> Topic:
     """A memory of one statement: its words, the day they were said, and a name made of them."""
-    kind = known or guess_type(evidence.text)
-    if kind is MemoryType.USER and not known:
-        kind = MemoryType.PROJECT
-    main, *rest = LABELLED.split(evidence.text)
-    labelled = "".join(f"\n\n**{label}:** {sentence(text)}" for label, text in zip(rest[::2], rest[1::2], strict=True))
-    name = title_of(main)
-    body = f"{sentence(main)}{labelled}\n\n{SAID_ON.format(evidence.day.isoformat())}"
-    topic = Topic.compose(name=name, description=shortened(main), kind=kind, body=body)
-    key = free_key(file_stem(name, kind), lambda key: key in desk.pages or desk.before(key) is not None)
-    return key, topic.data
+    main, *rest = LABELLED.split(text)
+    labelled = "".join(f"\n\n**{label}:** {sentence(told)}" for label, told in zip(rest[::2], rest[1::2], strict=True))
+    body = f"{sentence(main)}{labelled}\n\n{SAID_ON.format(statement.day.isoformat())}"
+    description = cut_at_word(" ".join(main.split()).rstrip("."), MAX_DESCRIPTION)
+    return Topic.compose(name=title_of(main), description=description, kind=kind, body=body)
 
 
 def title_of(text: str) -> str:
@@ -144,26 +172,21 @@ def title_of(text: str) -> str:
 
 def is_request(sentence: str) -> bool:
     """Whether a sentence asks, or tells the assistant to do something now."""
-    return is_kind("question", sentence) or (is_kind("request", sentence) and not is_kind("wish", sentence))
+    said = fold(plainly(sentence))
+    first = {cue.meaning for cue in cues(said, tokens(said), language(said)) if not cue.at}
+    return sentence.rstrip().endswith(("?", "？")) or ("request" in first and not _tells(sentence, _RULE))
 
 
-def is_settled(text: str, said_on: date) -> bool:
-    """Whether a spoken sentence states something that was decided or dated, beyond the day it was said."""
-    if len(text) > MAX_SAID_TO_KEEP or is_kind("passing", text) or not is_kind("settled", text):
-        return False
-    found = values_in(text)
-    is_dated = any(value.kind in _FULL_DATE and value.value != said_on.isoformat() for value in found)
-    return is_dated or (bool(_told_by(found) - {"weekday"}) and _NAME.search(text) is not None)
+def is_worth_keeping(statement: Statement, text: str) -> bool:
+    """Whether it states something that was decided or dated, beyond the day it was said; of a log line, whether it is
+    more than the weather of the day."""
+    is_dated = any(day != statement.day.isoformat() or statement.is_log for day in _DATE.findall(text))
+    signs = (_FIGURE.search(_DATE.sub("", text)), _NAME.search(text.strip()), _tells(text, _LASTS))
+    is_sure = is_dated or sum(map(bool, signs)) >= (ENOUGH_LOGGED if statement.is_log else ENOUGH)
+    if statement.is_log:
+        return statement.kind is not None or is_sure or _tells(text, _RULE)
+    return is_sure and len(text) <= MAX_SAID_TO_KEEP
 
 
-def lasts(text: str) -> bool:
-    """Whether a log line is more than the weather of the day: it has a date, or two of amounts, names, decisions."""
-    found = values_in(text)
-    signs = (_told_by(found), _NAME.search(text), is_kind("durable", text))
-    is_sure = is_kind("wish", text) or any(value.kind in _FULL_DATE for value in found)
-    return not is_kind("passing", text) and (is_sure or sum(map(bool, signs)) >= ENOUGH_LOGGED)
-
-
-def _told_by(values: Iterable[Value]) -> set[str]:
-    """The kinds of values that say something even without a date: no mere number."""
-    return {value.kind for value in values} - _FULL_DATE - {"num"}
+def _tells(text: str, meanings: frozenset[str]) -> bool:
+    return not meanings.isdisjoint(meanings_in(text))
