@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
+from itertools import combinations
 from operator import mul
 
 from memdir.disk.shipped import shipped_lines
@@ -30,6 +31,7 @@ ONE, SHIFT = 1 << 15, 1 << 31  # the length of a direction, and what keeps a lan
 UNIT = ONE * ONE
 RARE, COMMON, COMMONNESS = 1.6, 0.15, 30.0  # what a word weighs that nobody knows, that everybody uses, and the slope
 FIGURE = 1.2  # what a number weighs
+MOST = 3.0  # of whatever is counted: more tells no more
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _LABEL = re.compile(r"\b(?:[b-df-hj-npqruvwxz]|\d[\w.]*)\b|(?<=[a-z])\d+\b", re.IGNORECASE)  # freezer B, bed 12, v2
@@ -100,13 +102,54 @@ class Note:
     def figures(self) -> frozenset[str]:
         return frozenset(_FIGURE.findall(self.text))
 
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """What tells things of one kind apart in its name: a letter, a number."""
+        return frozenset(_LABEL.findall(self.name_text.casefold().replace("_", " ")))
+
 
 def compared(older: Note, newer: Note) -> dict[str, float]:
-    """Everything that is observed about two notes."""
+    """Everything that is observed about two notes: what both say, what only one names, and what stands in the one where
+    the other has something else, in a frame that is the same."""
     words = ((*one.name_words, *one.description_words, *one.words, *one.claim_words) for one in (older, newer))
     near = _nearness(*(tuple(dict.fromkeys(some)) for some in words))
-    found = {"same type": float(older.kind == newer.kind)}
-    return found | _shared(older, newer, near) | _left_over(older, newer) | _swapped(older, newer, near)
+    both, mine = ((older, newer), (newer, older)), older.telling
+    covered = _covered(near, older.name_words, newer.name_words)
+    names = [_alone(one.name_words, other.stems) for one, other in both]
+    heads = [_alone([*one.name_words, *one.description_words], other.stems) for one, other in both]
+    figures = [min(MOST, len(one.figures - other.figures)) for one, other in both]
+    name, description, body, claim = (_Swaps(older, newer, part) for part in ("name", "description", "body", "claim"))
+    told = SequenceMatcher(None, older.told, newer.told, autojunk=False)
+    is_swapped = any(kind == "replace" and i2 - i1 == j2 - j1 for kind, i1, i2, j1, j2 in told.get_opcodes())
+    return {
+        "same type": float(older.kind == newer.kind),
+        "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
+        "covered": min(_covered(near, older.words, newer.words)),
+        "covered name": min(covered),
+        "covered name older": covered[0],
+        "covered claim": min(_covered(near, older.claim_words, newer.claim_words)),
+        "name said by older": _covered(near, older.words, newer.name_words)[1],
+        "names equal": float(older.name_words == newer.name_words),
+        "alone name none": float(names.count(0.0)),
+        "alone head newer": heads[1],
+        "alone head both": min(heads),
+        "alone first older": _alone(older.body_words[:FIRST_WORDS], newer.stems),
+        "labels differ": float(bool(older.labels - newer.labels and newer.labels - older.labels)),
+        "figures older": figures[0],
+        "figures newer": figures[1],
+        "figures both": min(figures),
+        "frame name": name.frame,
+        "swapped name": min(MOST, len(name.words)),
+        "swapped near name": min(MOST, sum(near[one][two] for one, two, _ in name.words)),
+        "swapped first name": min(MOST, sum(leads for *_, leads in name.words)),
+        "frame description": description.frame,
+        "swapped near description": min(MOST, sum(near[one][two] for one, two, _ in description.words)),
+        "swapped telling claim": min(MOST, len(claim.telling)),
+        "swapped twice": float(
+            any(one & two for one, two in combinations((name.telling, description.telling, body.telling), 2))
+        ),
+        "swapped in the sentence": told.ratio() if is_swapped else 0.0,
+    }
 
 
 def may_be_certain(older: Note, newer: Note) -> bool:
@@ -136,69 +179,12 @@ def _is_sibling(older: Note, newer: Note) -> bool:
     return older.title < newer.title and not newer.title <= older.stems
 
 
-def _shared(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
-    """How much both say, wherever they say it."""
-    mine = older.telling
-    names = _covered(near, older.name_words, newer.name_words)
-    return {
-        "shared weight": math.log1p(sum(mine[word] for word in sorted(mine.keys() & newer.stems))),
-        "covered": min(_covered(near, older.words, newer.words)),
-        "covered name": min(names),
-        "covered name older": names[0],
-        "covered claim": min(_covered(near, older.claim_words, newer.claim_words)),
-        "name said by older": _covered(near, older.words, newer.name_words)[1],
-        "names equal": float(older.name_words == newer.name_words),
-    }
-
-
-def _left_over(older: Note, newer: Note) -> dict[str, float]:
-    """What only one of them names, in its name and in its head, and the figures that only one has."""
-    alone = _alone([*newer.name_words, *newer.description_words], older.stems)
-    head = _alone([*older.name_words, *older.description_words], newer.stems)
-    names = _alone(older.name_words, newer.stems), _alone(newer.name_words, older.stems)
-    # What tells things of one kind apart: a letter, a number.
-    labels, others = ({*_LABEL.findall(one.name_text.casefold().replace("_", " "))} for one in (older, newer))
-    figures = min(3.0, len(older.figures - newer.figures)), min(3.0, len(newer.figures - older.figures))
-    return {
-        "alone name none": float(sum(not weight for weight in names)),
-        "alone head newer": alone,
-        "alone head both": min(alone, head),
-        "alone first older": _alone(older.body_words[:FIRST_WORDS], newer.stems),
-        "labels differ": float(bool(labels - others and others - labels)),
-        "figures older": figures[0],
-        "figures newer": figures[1],
-        "figures both": min(figures),
-    }
-
-
-def _swapped(older: Note, newer: Note, near: Nearness) -> dict[str, float]:
-    """What stands in the one where the other has something else, in a frame that is the same."""
-    name = _Swaps(older.name_words, newer.name_words)
-    description = _Swaps(older.description_words, newer.description_words)
-    seen = [
-        part.telling(older, newer)
-        for part in (name, description, _Swaps(older.body_words[:MAX_WORDS], newer.body_words[:MAX_WORDS]))
-    ]
-    claim = _Swaps(older.claim_words, newer.claim_words).telling(older, newer)
-    told = SequenceMatcher(None, older.told, newer.told, autojunk=False)
-    swaps = any(kind == "replace" and i2 - i1 == j2 - j1 for kind, i1, i2, j1, j2 in told.get_opcodes())
-    return {
-        "frame name": name.frame,
-        "swapped name": min(3.0, len(name.words)),
-        "swapped near name": min(3.0, sum(near[one][two] for one, two, _ in name.words)),
-        "swapped first name": min(3.0, sum(leads for *_, leads in name.words)),
-        "frame description": description.frame,
-        "swapped near description": min(3.0, sum(near[one][two] for one, two, _ in description.words)),
-        "swapped telling claim": min(3.0, len(claim)),
-        "swapped twice": float(bool(seen[0] & seen[2] or seen[0] & seen[1] or seen[1] & seen[2])),
-        "swapped in the sentence": told.ratio() if swaps else 0.0,
-    }
-
-
 class _Swaps:
-    """Two runs of words, the one against the other."""
+    """A part of two notes, the one against the other: how much it has in common, what stands in each other's place, and
+    of that what names something and is unknown to the other note."""
 
-    def __init__(self, mine: Sequence[str], theirs: Sequence[str]) -> None:
+    def __init__(self, older: Note, newer: Note, part: str) -> None:
+        mine, theirs = getattr(older, f"{part}_words")[:MAX_WORDS], getattr(newer, f"{part}_words")[:MAX_WORDS]
         matcher = SequenceMatcher(None, [*map(stem, mine)], [*map(stem, theirs)], autojunk=False)
         swaps = (
             (one, two, first + second == 0)
@@ -208,12 +194,9 @@ class _Swaps:
         )
         self.frame = matcher.ratio()
         self.words = [(one, two, leads) for one, two, leads in swaps if not one.isdigit() and not two.isdigit()]
-
-    def telling(self, older: Note, newer: Note) -> frozenset[tuple[str, str]]:
-        """Those that name something, each unknown to the other note."""
         pairs = ((stem(one), stem(two)) for one, two, _ in self.words)
         unknown = ((one, two) for one, two in pairs if one not in newer.stems and two not in older.stems)
-        return frozenset((one, two) for one, two in unknown if not {one, two} & _wording())
+        self.telling = {(one, two) for one, two in unknown if not {one, two} & _wording()}
 
 
 @cache
@@ -224,18 +207,10 @@ def stops() -> frozenset[str]:
 
 
 @cache
-def small_words(kind: str) -> frozenset[str]:
-    """The words of one kind, or of several, in all languages."""
-    lines = (line.split() for line in shipped_lines("model/builtin/dream/light_words.txt"))
-    return frozenset(
-        part for line in lines if line[1] in kind.split() for word in line[2:] for part in split_words(word)
-    )
-
-
-@cache
 def _wording() -> frozenset[str]:
-    """Stems that name no subject."""
-    return frozenset(map(stem, small_words("wording measure of at says told")))
+    """Stems that name no subject, in all languages."""
+    lines = (line.split()[1:] for line in shipped_lines("model/builtin/dream/light_words.txt"))
+    return frozenset(stem(part) for words in lines for word in words for part in split_words(word))
 
 
 @lru_cache(1 << 15)
@@ -317,9 +292,8 @@ def _weighed(words: Sequence[str], best: Iterable[float]) -> float:
 def _alone(words: Sequence[str], others: frozenset[str]) -> float:
     """The weight of the telling words that the other has in no form."""
     begun = {other[:ALIKE_LETTERS] for other in others if len(other) >= ALIKE_LETTERS}
-    found = {
-        stem(word): _weight(word)
-        for word in words
-        if not word.isdigit() and stem(word) not in others and stem(word) not in _wording()
-    }
-    return min(3.0, sum(weight for one, weight in found.items() if one[:ALIKE_LETTERS] not in begun))
+    found = {root: _weight(word) for word in words if not word.isdigit() and (root := stem(word)) not in others}
+    return min(
+        MOST,
+        sum(weight for root, weight in found.items() if root not in _wording() and root[:ALIKE_LETTERS] not in begun),
+    )

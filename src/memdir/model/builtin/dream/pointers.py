@@ -12,10 +12,6 @@ from memdir.store.topic import MemoryType
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
 _BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")
-_SEE = re.compile(
-    r"(?:\bsee|\bsiehe|\bvgl\.?|\bvoir|\bver|\bvéase|\bvedi|\bzie|\bse|참조|参照|见)\s+(?:also\s+|auch\s+|aussi\s+)?`?$",
-    re.IGNORECASE,
-)
 _OWN_PREFIXES = tuple(f"{kind}{mark}" for kind in MemoryType for mark in "_-")
 
 
@@ -62,8 +58,7 @@ class _PagePointers:
         name = match[1]
         if name in self.names:
             return match[0]
-        is_pointed = _SEE.search(match.string, 0, match.start()) and name.islower() and re.search(r"[_-]", name)
-        if not (name in self.known_gone or name.startswith(_OWN_PREFIXES) or is_pointed):
+        if not (name in self.known_gone or name.startswith(_OWN_PREFIXES)):
             self.desk.doubt([self.page.key], f"it names {name}, which is no memory; it may be a file of the project")
             return match[0]
         self.gone.append(name)
