@@ -11,14 +11,13 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 NOT_YET = {
     "lines of the core": 35_600,
     "files without model/builtin": 287,
-    "lines of model/builtin": 4_494,
+    "lines of model/builtin": 4_120,
     "lines of share": 2_370,
     "lines of chat": 2_300,
     "lines of hooks": 2_160,
     "lines of attach": 2_160,
     "lines of hub": 3_150,
     "lines in all": 63_800,
-    "files in all": 323,
 }
 
 

@@ -142,13 +142,6 @@ def line_of(kind: str, older: str, newer: str, evidence: str) -> str:
 def _told(plan: Plan, written: Sequence[Edit]) -> str:
     reasons = (edit.reason if edit.key in edit.reason else f"{edit.key}: {edit.reason}" for edit in written)
     lines = list(dict.fromkeys(reasons)) or ["Nothing to repair."]
-    groups: list[tuple[str, dict[str, None]]] = []
-    for doubt in plan.left_alone:  # twelve files that are alike are one line, and not sixty-six pairs
-        same = (keys for what, keys in groups if what == doubt.what and not keys.keys().isdisjoint(doubt.keys))
-        keys = next(same, None)
-        if keys is None:
-            groups.append((doubt.what, keys := {}))
-        keys.update(dict.fromkeys(doubt.keys))
-    lines += [f"Left alone: {', '.join(keys)}: {what}" for what, keys in groups]
+    lines += [f"Left alone: {', '.join(doubt.keys)}: {doubt.what}" for doubt in plan.left_alone]
     lines += [line_of(one.kind, one.older, one.newer, one.evidence) for one in plan.asked]
     return "\n".join(lines)

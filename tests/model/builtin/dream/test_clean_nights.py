@@ -9,10 +9,8 @@ import pytest
 
 from memdir.model.builtin.dream import Night, NightFile, plan_night
 from memdir.model.builtin.dream.memory_page import tokens
-from memdir.model.builtin.dream.night import Doubt, Plan
 from memdir.model.builtin.dream.pair_features import Note, compared
 from memdir.model.builtin.dream.testimony import title_of
-from memdir.model.builtin.dream_job import _told
 from memdir.store.topic import Topic
 
 NOW = datetime(2026, 6, 20, 3, 0, tzinfo=UTC)
@@ -142,14 +140,6 @@ def test_what_a_person_wrote_again_with_another_value_is_asked(old: str, new: st
     asked = [(one.kind, one.older, one.newer) for one in plan.asked]
     assert asked == ([("replaces", "project_a.md", "project_b.md")] if is_asked else [])
     assert [edit.key for edit in plan.edits if edit.key != "MEMORY.md"] == []
-
-
-def test_files_that_are_alike_are_one_line_of_what_was_left_alone() -> None:
-    keys = [f"note_{number}.md" for number in range(12)]
-    pairs = [Doubt((one, two), "they are alike") for at, one in enumerate(keys) for two in keys[at + 1 :]]
-    other = Doubt(("x.md", "y.md"), "they are alike")
-    told = _told(Plan((), (*pairs, other)), ()).splitlines()
-    assert told[1:] == [f"Left alone: {', '.join(keys)}: they are alike", "Left alone: x.md, y.md: they are alike"]
 
 
 def test_what_was_said_gets_a_name_without_its_speaker_and_without_half_a_bracket() -> None:
