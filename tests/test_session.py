@@ -155,6 +155,28 @@ async def test_a_process_that_ends_after_one_turn_still_dreams(opened: Opened, e
     await memory.close()
 
 
+def test_a_program_that_runs_a_loop_for_each_turn_catches_up_and_dreams_as_it_closes(
+    opened: Opened, events: Events
+) -> None:
+    """X10, D1: what a turn began ended with its loop, and nobody stopped it."""
+    memory = opened(**DREAMY)
+    SessionState("crashed", memory.layout).begin()
+    talk = talk_of(memory, "crashed")
+    talk.add(user("From now on never mock the database in tests: mocks hid a broken migration."))
+    talk.add(assistant("Understood."))
+    talk.transcript.close()
+
+    async def turn() -> Session:
+        return await due(memory)
+
+    session = asyncio.run(turn())
+    assert dreams(events) == [] and memory.list() == []
+    asyncio.run(session.close())
+    assert dreams(events) == [""]
+    assert SessionState.load("crashed", memory.layout).extract_cursor == talk.messages[-1].id
+    assert [header.type for header in memory.list()] == ["feedback"]
+
+
 async def test_the_dream_of_one_s_own_memories_is_seen_stopped_and_told_like_that_of_the_project(
     project: Path, events: Events
 ) -> None:

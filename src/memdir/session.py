@@ -323,8 +323,7 @@ class Session:
         turn."""
         if not turn.earlier and any(tool.name in WRITING for tool in tools_of(turn.request)):
             return turn
-        request = replace(self.own_request(model), messages=turn.messages[:-1])
-        return replace(turn, request=request, earlier=())
+        return replace(turn, request=replace(self.own_request(model), messages=turn.messages[:-1]), earlier=())
 
     def _learn(self, turn: FinishedTurn, usage: Usage | None, *, updates_docs: bool) -> None:
         settings = self._memory.settings
@@ -338,8 +337,7 @@ class Session:
             self.magic_docs.turn_ended(turn)
         if turn.is_subagent or self._dreaming is not None:
             return
-        due = self._gates.check()
-        if isinstance(due, Due):
+        if isinstance(due := self._gates.check(), Due):
             self.dream_task = DreamTask(len(due.sessions))
             own = settings.dream_model
             parent = self.own_request(own) if own else self._for_forks(turn).request
@@ -392,8 +390,7 @@ class Session:
 
     async def dream_if_due(self) -> None:
         """A dream, when the gates are open (D1)."""
-        due = self._gates.check()
-        if isinstance(due, Due):
+        if isinstance(due := self._gates.check(), Due):
             self.dream_task = DreamTask(len(due.sessions))
             await self._dream(self.own_request(self._memory.settings.dream_model), due, self.dream_task)
 
@@ -485,6 +482,7 @@ class Session:
         try:
             self._follow()
             await self._stopped()
+            self._go_on()
             await self._stop(0.0 if self._is_at_cap() else CLOSE_SECONDS, TOO_LATE)
             if self._team is not None and self._was_on:
                 await asyncio.to_thread(self._team.close)
@@ -493,6 +491,15 @@ class Session:
         finally:
             self._is_closed = True
             self._on_closed(self.id)
+
+    def _go_on(self) -> None:
+        """What went away with a loop of the host's, and was stopped by nobody, begins again."""
+        if (behind := self._catching_up) is not None and behind.cancelled() and behind.get_loop().is_closed():
+            self._catching_up = None
+            self._begin()
+        if (dream := self.dream_task) is not None and dream.phase == "stopped" and not dream.abort.is_set:
+            vars(self).pop("_gates", None)  # which have just looked
+            self._dreaming = asyncio.get_running_loop().create_task(self.dream_if_due(), name="memdir dream")
 
     async def _stop(self, wait_seconds: float, reason: str) -> None:
         """End what runs, after a wait for what is worth it; what was never needed was never made."""
@@ -659,9 +666,8 @@ class Session:
         if memory.settings.daily_log and since is None:
             sessions = ()  # what was said there is in the log
         task.sessions = len(sessions)
-        request = self.own_request(memory.settings.dream_model)
         dreamer = self._dreamer(sessions, confirm, is_asked=True) if scope == "project" else self._own_dreamer(confirm)
-        return await dreamer.dream(request, task, is_dry=is_dry)
+        return await dreamer.dream(self.own_request(memory.settings.dream_model), task, is_dry=is_dry)
 
     def last_change(self) -> tuple[str, Commit, str]:
         """The newest change to memories or a magic doc that this conversation or program made and that stands: its
@@ -740,15 +746,11 @@ class Session:
         """What failed is counted, and tried again next time."""
         await self.meet_team()  # of a host that asked for nothing yet
         memory = self._memory
-        try:
-            model = memory.models.for_job("extract")
-            name = memory.settings.extract_model or memory.model_name
+        with suppress(MemdirError):
+            model, name = memory.models.for_job("extract"), memory.settings.extract_model or memory.model_name
             machine = CatchUp(memory.layout, self._plan, model, name, memory.sink, memory.clock, self._behind)
-            files = await machine.run(self.id)
-        except MemdirError:
-            return
-        if files:
-            self._saved(files)
+            if files := await machine.run(self.id):
+                self._saved(files)
 
     def _is_at_cap(self) -> bool:
         """Whether work in flight waits for tomorrow. Nobody waits for that: the next session goes on where it stood."""
