@@ -147,7 +147,8 @@ class MemDir:
         from memdir.search.memory_search import search_memories
 
         self.stores.require_found()
-        now, found = self.clock(), []
+        found: list[tuple[int, Match]] = []
+        now = self.clock()
         for one in ("project", "user") if scope == "all" else (scope,):
             place = self.places.of(one)
             if not os.path.isdir(place.root):
@@ -157,8 +158,9 @@ class MemDir:
             near = search_memories(place.root, place.derived, words, limit=room, now=now, on_progress=on_progress)
             for match in near:
                 match.scope = one
-            found += [match for match in near if match.key not in hidden]
-        return sorted(found, key=lambda match: match.held < len(match.words))[:limit]
+            found += enumerate(match for match in near if match.key not in hidden)
+        best = sorted(found, key=lambda one: (one[1].held < len(one[1].words), one[0]))
+        return [match for _, match in best[:limit]]
 
     def update(
         self,

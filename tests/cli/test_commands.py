@@ -189,6 +189,17 @@ def test_undo_takes_back_the_newest_change_in_whichever_scope(memdir: Memdir) ->
     assert "tea" in memdir("log", "tea").out and memdir("log", "nonsense").code == 6
 
 
+def test_what_is_nearest_among_ones_own_memories_is_found_beside_all_that_is_near_in_the_project(
+    memdir: Memdir,
+) -> None:
+    """R8: a limit leaves out what is less near, in whichever scope."""
+    for name in ("alpha", "beta", "gamma", "delta"):
+        memdir("remember", f"The deploy of {name} runs at night")
+    memdir("remember", "I approve each deploy budget myself", "--scope", "user")
+    found = answer(memdir("search", "deploy", "budget", "review", "--limit", "3", "--json"))["matches"]
+    assert len(found) == 3 and "user" in [one["scope"] for one in found]
+
+
 def test_what_is_newest_is_listed_first_whichever_scope_it_is_of(memdir: Memdir) -> None:
     """S9: what a limit leaves out is older, and the word behind it leads to the rest."""
     memdir("remember", "The blue door is locked at night")
