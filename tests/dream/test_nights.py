@@ -41,3 +41,12 @@ def test_a_mark_beside_a_label_and_a_name_made_a_sentence_are_none_either() -> N
     other = Note("user_ahl.md", "user", "Termin Ahl", "Überweisung mitbringen", again, NEW)
     for pair in (Pair("pin", "replaces", (old, new)), Pair("cardio", "same", (same, other))):
         assert outcome_of(pair, BuiltinModel(), "builtin").action in ("corrected", "merged"), pair.id
+
+
+def test_the_day_of_a_mark_is_no_value_that_somebody_would_have_had_to_tell() -> None:
+    """D3: where an older value went, "**Before DATE:**" and "(→ Update DATE)" counted as new ones that nobody told."""
+    claim = "Band rehearses on Thursday at 20:15"
+    old = Note("project_band.md", "project", "Band rehearsal", claim, "Band rehearsal: Thursdays 20:15, old mill.", OLD)
+    text = "Every Thursday at a quarter past eight in the evening the band meets in the old mill."
+    new = Note("project_mill.md", "project", "Rehearsals old mill", "Band practice, old mill, Thursdays", text, NEW)
+    assert outcome_of(Pair("band", "replaces", (old, new)), BuiltinModel(), "builtin").action == "corrected"

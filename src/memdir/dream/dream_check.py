@@ -7,6 +7,7 @@ memory gains trust on the way: which ones a result was made from is found by the
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -64,6 +65,8 @@ TITLE_TERMS = 3  # topic words from which a heading says something
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
 OF_TEAM = "is the team's, and stays as it is: everybody has it, and nobody here asked for this. Leave it alone"
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
+# What a dream marks in a memory, with its day; of a label the day alone.
+_MARKED_ON = re.compile(rf"{REPLACED.pattern}|(?<=Before|Update) \d{{4}}-\d\d-\d\d(?=:\*\*)")
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
 ABROAD = 0.1  # more is asked where only the meaning can tell
@@ -113,7 +116,7 @@ class DreamRules:
         return self._known[asked]
 
     def _stands(self, claim: str) -> bool:
-        return self.forgotten.stands(REPLACED.sub("", claim))  # the dream's own mark is nobody's statement
+        return self.forgotten.stands(_unmarked(claim))
 
     def _strange(self, workspace: Workspace, draft: Draft, added: Sequence[str]) -> list[str]:
         """What may not be written: in all projects and in the team whatever is new, in a memory that somebody vouched
@@ -123,7 +126,8 @@ class DreamRules:
             new = _unsaid_in_index(new, (Topic(one.after) for one in workspace.changed() if one.after))
             is_own = draft.store.scope == "user"
             return [one for one in new if is_own or not self._evidence.support(one, None, tongue_of(one)).is_users]
-        stood, topic = Topic(draft.before or b""), Topic(draft.after or b"")
+        both = map(Topic, (draft.before or b"", draft.after or b""))
+        stood, topic = (one.with_body(_unmarked(one.body)) for one in both)
         if false := falsified(stood, topic, lambda: self._evidence, self.forgotten.holds):
             return false
         if false := turned(stood, topic, lambda: self._evidence, self.forgotten.says, self.forgotten.was_ended):
@@ -173,10 +177,15 @@ def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterato
         yield from heard_in([message], session)
 
 
+def _unmarked(text: str) -> str:
+    """A text without the dream's own marks: they are nobody's statement."""
+    return _MARKED_ON.sub("", text)
+
+
 def _claims(key: str, data: bytes) -> dict[str, None]:
     """All that a file says; an index its titles and headings too."""
     if not is_index(key):
-        return dict.fromkeys(REPLACED.sub("", claim) for claim in (*sentences_in(data), *claims_of(Topic(data), key)))
+        return dict.fromkeys(map(_unmarked, (*sentences_in(data), *claims_of(Topic(data), key))))
     entries = [(parse_entry(line), line.decode("utf-8", "replace").strip("# \t\r\n")) for line in data.splitlines()]
     told = [text for entry, line in entries for text in ((entry.title, entry.hook) if entry else (line,))]
     return dict.fromkeys(filter(None, told))
