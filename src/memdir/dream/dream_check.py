@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from memdir.agent.evidence import Evidence, take_apart
@@ -65,8 +65,8 @@ TITLE_TERMS = 3  # topic words from which a heading says something
 TAKEN_BACK = "it is not written: the user took back this very change before. Leave the file as it is"
 OF_TEAM = "is the team's, and stays as it is: everybody has it, and nobody here asked for this. Leave it alone"
 MAX_LOST_SHARE = 0.25  # of all facts; more than that is not tidying up
-# What a dream marks in a memory, with its day; of a label the day alone.
-_MARKED_ON = re.compile(rf"{REPLACED.pattern}|(?<=Before|Update) \d{{4}}-\d\d-\d\d(?=:\*\*)")
+# A text without the dream's own marks, which are nobody's statement; of its labels the day alone goes.
+_unmarked = partial(re.compile(rf"{REPLACED.pattern}|(?<=Before|Update) \d{{4}}-\d\d-\d\d(?=:\*\*)").sub, "")
 SAME = 0.55  # nearness at which a sentence of a low-trust memory is told again in other words
 TOLD = 0.45  # nearness from which a memory said already what a draft says
 ABROAD = 0.1  # more is asked where only the meaning can tell
@@ -175,11 +175,6 @@ def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterato
     own = [os.path.basename(path).removesuffix(".jsonl") for path in transcripts_in(folder)]
     for session, message in said_in_sessions(folder, own, others):
         yield from heard_in([message], session)
-
-
-def _unmarked(text: str) -> str:
-    """A text without the dream's own marks: they are nobody's statement."""
-    return _MARKED_ON.sub("", text)
 
 
 def _claims(key: str, data: bytes) -> dict[str, None]:
