@@ -346,6 +346,23 @@ def test_a_session_that_was_started_below_a_project_or_in_another_worktree_is_on
     assert {one.id for one in case.source.sessions(str(tree))} == {ref.id, "session-0", "session-1"}
 
 
+@pytest.mark.parametrize("build", [claude_code, codex, gemini, qwen, opencode])
+def test_a_session_in_a_repository_of_its_own_is_none_of_the_project_around_it(
+    build: Callable[[Path, Clock], Case], git: Callable[..., str], tmp_path: Path, clock: Clock
+) -> None:
+    """S3: who learns from the past of a folder of projects, or of a home, learns nothing that was said in those."""
+    case = build(tmp_path.resolve(), clock)
+    for path in tmp_path.rglob("*.jsonl"):
+        path.write_text(path.read_text(encoding="utf-8").replace("/home/ann/app", str(case.project)), encoding="utf-8")
+    around = str(case.project.parent)
+    assert [*case.source.sessions(around)] == [*case.source.sessions(str(case.project))] != []
+    git("init", "-q", cwd=case.project)
+    assert [*case.source.sessions(around)] == []
+    git("init", "-q", cwd=around)
+    assert [*case.source.sessions(around)] == []
+    assert len([*case.source.sessions(str(case.project))]) == 1
+
+
 def test_ids_are_unique_and_the_same_at_every_reading(case: Case) -> None:
     [ref] = case.source.sessions(str(case.project))
     first, second = ([message.id for message in case.source.messages(ref)] for _ in range(2))

@@ -228,8 +228,10 @@ def roots_of(project: str) -> tuple[str, ...]:
 
 
 def is_of_project(folder: str, roots: tuple[str, ...]) -> bool:
-    """Whether a session that was started in a folder belongs to the project."""
-    return os.path.realpath(folder) in roots or any(is_inside(folder, root) for root in roots)
+    """Whether a session that was started in a folder belongs to the project: not one in another repository below it."""
+    folder = os.path.realpath(folder)
+    is_below = folder in roots or any(is_inside(folder, root) for root in roots)
+    return is_below and work_tree_root(folder) in (None, *roots)
 
 
 @dataclass(frozen=True)
