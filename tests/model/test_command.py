@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from memdir.errors import ModelError
 from memdir.model import command
 from memdir.model.command import CommandModel, Program
 from memdir.model.model import ModelSettings, Request, SystemBlock, Usage
+from memdir.remember.extract import would_fail_again
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse, assistant, user
 from tests.hooks.agents import wait_for
 from tests.leaks import assert_no_other_tasks, nothing_left_behind
@@ -136,8 +138,9 @@ async def test_calls_out_of_form_become_faults_not_crashes(tmp_path: Path, progr
         ("claude", {"code": 1, "output": '{"is_error": true, "result": "API Error: 401 no"}'}, "wrong_key", "log in"),
         ("claude", {"output": '{"is_error": true, "result": "You\'ve hit your limit"}'}, "rate_limit", "Wait"),
         ("claude", {"output": "Segmentation fault"}, "bad_reply", ""),
-        ("claude", {"code": 3}, "bad_request", "log in"),
-        ("codex", {"code": 1, "errors": "Error: not logged in\n"}, "bad_request", "log in"),
+        ("claude", {"output": '{"is_error": true, "result": "API Error: 400 no"}'}, "bad_request", "log in"),
+        ("claude", {"code": 3}, "wrong_key", "log in"),
+        ("codex", {"code": 1, "errors": "Error: not logged in\n"}, "wrong_key", "log in"),
         (
             "codex",
             {"code": 1, "output": '{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized"}}'},
@@ -154,6 +157,28 @@ async def test_what_the_program_complains_about_is_told_with_a_remedy(
         await fake_program(tmp_path, program, step).model.complete(REQUEST)
     assert raised.value.kind == kind
     assert remedy in raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("claude", "You've hit your session limit · resets 3:45pm"),
+        ("claude", "Not logged in · Please run /login"),
+        ("claude", "Unable to connect to API. Check your internet connection"),
+        ("codex", "exceeded retry limit, last status: 429 Too Many Requests"),
+        ("codex", "Selected model is at capacity. Please try a different model."),
+    ],
+)
+async def test_what_was_said_is_not_passed_over_because_a_program_is_of_no_use_for_a_while(
+    tmp_path: Path, program: Program, told: str
+) -> None:
+    """X4: these say nothing about the words that were to be learned from, which wait."""
+    failed = {"type": "turn.failed", "error": {"message": told}} if program == "codex" else {"is_error": True}
+    output = json.dumps({**failed, "result": told})
+    with pytest.raises(ModelError, match=re.escape(told)) as raised:
+        await fake_program(tmp_path, program, {"code": 1, "output": output}).model.complete(REQUEST)
+    assert not would_fail_again(raised.value)
+    assert raised.value.kind in ("wrong_key", "rate_limit"), "neither counts as paid"
 
 
 async def test_a_program_that_does_not_read_its_input_is_no_problem(tmp_path: Path) -> None:

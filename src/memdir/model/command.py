@@ -35,7 +35,7 @@ _CLAUDE = (
     *("-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config", "--disable-slash-commands"),
     *("--settings", '{"disableAllHooks":true}', "--tools", ""),
 )
-_STATUS = re.compile(r"(?:status|API Error:?) (\d{3})\b")  # as claude and codex write it into their messages
+_STATUS = re.compile(r"(?:status:?|API Error:?) (\d{3})\b")  # as claude and codex write it into their messages
 _TOOLS_OF_MODEL = ("tool_mode", "multi_agent_version", "apply_patch_tool_type")  # in codex' description of it
 _NO_TOOLS = dict.fromkeys(_TOOLS_OF_MODEL) | {"experimental_supported_tools": []}
 _CODEX = ("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only", "--color", "never")
@@ -200,9 +200,12 @@ def _ended_badly(program: Program, done: ChildResult) -> ModelError:
 
 
 def _refused(program: str, told: str) -> ModelError:
-    """The kind of failure, from the status where the program tells it, else from its words."""
+    """The kind of failure, from the status where the program tells it, else from its words. Without either nothing says
+    that it has to do with what was asked: nobody is logged in, the network is down, a limit is reached."""
     status = _STATUS.search(told)
-    error = from_status(int(status[1]) if status else 400, told, codes=(), model=program, provider=program, headers={})
+    error = from_status(int(status[1]) if status else 200, told, codes=(), model=program, provider=program, headers={})
+    if error.kind == "interrupted":
+        error.kind = "wrong_key"  # which is neither tried again at once nor taken for paid
     if error.kind in ("bad_request", "wrong_key"):
         error.remedy = f"Run `{program}` once by hand and log in"
     return error
