@@ -18,7 +18,7 @@ from memdir.model.builtin.extract.talk import Existing, clauses
 from memdir.model.builtin.extract.wishes import announces, is_bare, is_lead, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
-from memdir.text.nearness import are_of_two
+from memdir.text.nearness import Answer, are_of_two
 from memdir.text.speakers import own_words
 
 KEEP = 0.77  # how likely a clause must be something to keep
@@ -26,12 +26,11 @@ KEEP_ALONE = 0.6  # the same where nothing else is said: nobody types a mere asi
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
-THINKABLE = {"plain": 0.12, "short": 0.3, "later": 0.2, "moved": 0.12}  # how likely a rule must be
+THINKABLE = {"plain": 0.1, "short": 0.3, "later": 0.2, "moved": 0.1}  # how likely a rule must be
 NOT_WISHED = frozenset({"irony", "onlynow"})  # "from now on could you write …" is a wish all the same
 ERRAND = frozenset({"request", "ack", "moment", "polite"})  # of what stands in one sentence with a wish, and is none
 NOT_MEANT = NOT_WISHED | {"rumour", "compose", "story"}
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
-SHORT_YES_WORDS = 8  # a longer answer says something of its own and is judged by itself
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
 
 
@@ -98,24 +97,23 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
     thought = [judge.probabilities(seen.features, seen.words, due) for seen in turn.seen]
     meant = _pointed_at(turn, thought)
     for at, (seen, odds) in enumerate(zip(turn.seen, thought, strict=True)):
-        text, one = seen.clause.text, Scored(seen, odds)
+        text = seen.clause.text
         is_head = text.endswith((":", "："))
         rule, _ = rule_and_reason(text, turn.language)  # "otherwise the build fails" tells no story
         around |= seen.meanings if rule == text else meanings_in(rule)
         is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
         is_told = is_announced or at in meant or _is_told(seen, seen.meanings | jest)
-        is_told = is_told or (is_meant and corrected(text, turn.language, known) is not None)
+        is_ruled = is_meant and (_is_rule(seen, judge) or corrected(text, turn.language, known) is not None)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
         )
         around = frozenset() if seen.clause.ends else around
-        yield replace(one, is_asked=is_told or (is_meant and _is_rule(seen, judge)))
+        yield Scored(seen, odds, is_told or is_ruled)
 
 
 def _is_rule(seen: Seen, judge: SentenceJudge) -> bool:
     """Whether its words make a rule of it and it is likely enough something to keep, whatever is said around it."""
-    least = THINKABLE.get(seen.rule, 1.0)
-    return least < 1 and 1 - judge.probabilities(seen.features, seen.words)["N"] >= least
+    return bool(seen.rule) and 1 - judge.probabilities(seen.features, seen.words)["N"] >= THINKABLE[seen.rule]
 
 
 def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
@@ -138,16 +136,12 @@ def _is_told(seen: Seen, meanings: frozenset[str]) -> bool:
 
 def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
     """A bare yes to an explicit question about how to work from now on."""
-    if not judged or not turn.before.rstrip().endswith(("?", "？")):
-        return None
-    first = judged[0]
-    if "yes" not in first.seen.meanings or len(first.seen.words) > SHORT_YES_WORDS:
+    is_asked = turn.before.rstrip().endswith(("?", "？"))
+    if not judged or not is_asked or not Answer(turn.line.text).is_bare:
         return None
     asked = [clause.text for clause in clauses(own_words(turn.before))]
-    if not asked or "offer" not in meanings_in(asked[-1]):
-        return None
-    support = tuple(one for one in judged[1:] if one.odds["N"] < one.odds["W"] + one.score)
-    return MemoryCandidate("feedback", turn, (first,), support, tuple(asked[-2:]))
+    is_offer = asked and "offer" in meanings_in(asked[-1])
+    return MemoryCandidate("feedback", turn, (judged[0],), (), tuple(asked[-2:])) if is_offer else None
 
 
 def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:

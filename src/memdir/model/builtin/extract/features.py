@@ -30,7 +30,6 @@ _MARKS = (("path", _PATH), ("symbol", _SYMBOL), ("name", _NAME), ("url", _URL), 
 OPENING_WORDS = 3  # cues this near the beginning carry the mood of the clause
 SHORT_WORDS, LONG_WORDS = 4, 24
 RULE_WORDS = 3  # fewer are a shout, and so are these, sooner: "never say never"
-RECENT_TURNS = 2  # of the user before, where the topic may have been named
 MANY_CLAUSES = 4  # eight of them or more are a story
 
 
@@ -55,8 +54,7 @@ class UserTurn:
     index: int
     language: str
     before: str
-    asked: str  # by the user in the turns before, where the topic may have been named
-    is_answered: bool  # that was a question: what was answered may be corrected, "we switched to MySQL"
+    is_answered: bool  # the user had asked: what was answered may be corrected, "we switched to MySQL"
     seen: tuple[Seen, ...] = ()
 
 
@@ -68,9 +66,9 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
         if line.role == "assistant":
             before = clean(line.text)
         else:
-            asked = " ".join(turn.line.text for turn in turns[-RECENT_TURNS:])
+            is_answered = bool(turns) and turns[-1].line.text.rstrip().endswith(("?", "？"))
             said = replace(line, text=accepted_offer(before, line.text) or line.text)
-            turn = UserTurn(said, at, language(fold(said.text)), before, asked, asked.rstrip()[-1:] in ("?", "？"))
+            turn = UserTurn(said, at, language(fold(said.text)), before, is_answered)
             turns.append(_observed(turn, conversation.now))
     return tuple(turns)
 
@@ -105,7 +103,7 @@ def _rule(text: str, words: list[str], meanings: frozenset[str], language: str) 
     is_rule = anywhere("rule-begins", tongue).match(unopened(text))
     if len(words) == RULE_WORDS:
         return "short" if is_rule else ""
-    if is_rule or anywhere("rule-says", language).search(text):
+    if is_rule:
         return "plain"
     begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
     if re.match(begins, text, re.IGNORECASE):

@@ -21,7 +21,7 @@ TYPES = {"F": "feedback", "P": "project", "U": "user", "R": "reference"}
 FILE = "model/builtin/extract/judge.txt"
 NUMBERS = ("matching", "familiar")  # the parts of it with one number a line
 MEANING = 4.0  # how much the vector counts beside one feature
-WHOLE = 0.4  # how much the message counts beside the clause
+WHOLE = 0.38  # how much the message counts beside the clause
 MOST_DUE = 3.0  # log-odds: a message full of news makes no news of each of its clauses
 
 Weights = tuple[int, ...]  # one a class, of a feature also one for the message, in steps of the judge's scale

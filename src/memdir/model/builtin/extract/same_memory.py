@@ -183,40 +183,19 @@ def _numbered(text: str) -> _Things:
 def match_features(candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
     """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
     turn = candidate.turn
-    core = frozenset(stem for one in candidate.core for stem in stems(one.seen.clause.text))
     whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
-    before, asked = frozenset(stems(turn.before)), frozenset(stems(turn.asked))
+    before = frozenset(stems(turn.before))
     changes = any("change" in one.seen.meanings for one in candidate.core)
-    noted = "noted" in meanings_in(turn.before)
-    crowd = math.log(1 + len(shelf.memories))
     rows: dict[int, dict[str, float]] = {}
-    for number in of_one_thing(candidate, shelf, whole | before | asked):
-        turned, said, earlier = (shelf.shared(topic, number) for topic in (whole, before, asked))
-        same = float(shelf.memories[number].type == candidate.type)
-        count = len(shelf.topics[number] & (whole | before | asked))
+    for number in of_one_thing(candidate, shelf, whole | before):
+        turned, said = shelf.shared(whole, number), shelf.shared(before, number)
         rows[number] = {
             "bias": 1.0,
-            "crowd": crowd,
-            "core": shelf.shared(core, number),
+            "crowd": math.log(1 + len(shelf.memories)),
             "turn": turned,
             "before": said,
-            "asked": earlier,
-            "covered": shelf.covered(whole | before | asked, number),
-            "covered by core": shelf.covered(core, number),
-            f"shared {min(count, 4)}": 1.0,
-            "type": same,
-            "type and topic": same * min(turned + said + earlier, 2.0),
+            "covered": shelf.covered(whole | before, number),
+            "type": float(shelf.memories[number].type == candidate.type),
             "change and topic": float(changes) * min(turned + said, 2.0),
-            "noted and topic": float(noted) * min(said, 2.0),
         }
-    _add_leads(rows)
     return rows
-
-
-def _add_leads(rows: dict[int, dict[str, float]]) -> None:
-    """How far each memory is ahead of the next best."""
-    sums = {number: row["turn"] + row["before"] for number, row in rows.items()}
-    ranked = sorted(sums.values(), reverse=True)
-    for number, row in rows.items():
-        rest = ranked[1] if len(ranked) > 1 and sums[number] == ranked[0] else ranked[0] if len(ranked) > 1 else 0.0
-        row["lead"] = max(-2.0, min(2.0, sums[number] - rest))

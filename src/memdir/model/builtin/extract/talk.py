@@ -56,7 +56,7 @@ class MemoryDraft(Existing):
     message: int = 0  # in which the user said it
 
 
-MIN_PROSE_SHARE = 0.5  # of a line's visible characters that are letters or spaces; below it is data
+MIN_PROSE_SHARE = 0.5  # of the visible characters of a line; with fewer letters it is data
 MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
 _OF_A_LOG = re.compile(r"[\d@/\\]|\w\.\w|\b[A-Z]{4,}\b")  # "config.go:88 remember: …" is one line of a program's
 _SET = re.compile(r"(?:true|false|null|\d+)\b")  # "strict: true" is one thing
@@ -110,7 +110,7 @@ def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, st
 def _is_prose(piece: str) -> bool:
     visible = [char for char in piece if not char.isspace()]
     letters = sum(char.isalpha() for char in visible)
-    return letters >= 1 and letters >= MIN_PROSE_SHARE * len(visible)
+    return letters > MIN_PROSE_SHARE * len(visible)
 
 
 def lines_of(messages: Iterable[Message]) -> tuple[TalkLine, ...]:

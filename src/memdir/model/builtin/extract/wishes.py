@@ -126,8 +126,7 @@ def is_said(text: str) -> bool:
 
 def announces(text: str, wish: Wish) -> bool:
     """Whether what is wished comes next: "one more rule to remember:"; "from now on no mocks:" has said it."""
-    is_head = text.rstrip().endswith((":", "："))
-    return is_head and (wish.kind == "remember-this" or not is_said(text[wish.says :]))
+    return wish.kind == "remember-this" and text.rstrip().endswith((":", "："))
 
 
 def plainly(text: str, wish: Wish) -> str:
