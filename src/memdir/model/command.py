@@ -201,13 +201,11 @@ def _ended_badly(program: Program, done: ChildResult) -> ModelError:
 
 def _refused(program: str, told: str) -> ModelError:
     """The kind of failure, from the status where the program tells it, else from its words. Without either nothing says
-    that it has to do with what was asked: nobody is logged in, the network is down, a limit is reached."""
+    that what was asked is to blame: nobody is logged in, say. What is told so is not paid for."""
     status = _STATUS.search(told)
     error = from_status(int(status[1]) if status else 200, told, codes=(), model=program, provider=program, headers={})
-    if error.kind == "interrupted":
-        error.kind = "wrong_key"  # which is neither tried again at once nor taken for paid
-    if error.kind in ("bad_request", "wrong_key"):
-        error.remedy = f"Run `{program}` once by hand and log in"
+    if error.kind in ("bad_request", "wrong_key", "interrupted"):
+        error.kind, error.remedy = error.kind if status else "wrong_key", f"Run `{program}` once by hand and log in"
     return error
 
 

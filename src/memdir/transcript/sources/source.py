@@ -229,8 +229,7 @@ def roots_of(project: str) -> tuple[str, ...]:
 
 def is_of_project(folder: str, roots: tuple[str, ...]) -> bool:
     """Whether a session that was started in a folder belongs to the project: not one in another repository below it."""
-    folder = os.path.realpath(folder)
-    is_below = folder in roots or any(is_inside(folder, root) for root in roots)
+    is_below = os.path.realpath(folder) in roots or any(is_inside(folder, root) for root in roots)
     return is_below and work_tree_root(folder) in (None, *roots)
 
 
@@ -273,10 +272,8 @@ def slug_transcripts(home: str, project: str, folder: str = "") -> Iterator[str]
     project, or another project's: its sessions say where they were started."""
     places, roots = os.path.join(home, "projects"), roots_of(project)
     slugs = tuple(slug_of(nfc(root)) for root in roots)
-    for name in (
-        name for name in names_in(places) if name in slugs or name.startswith(tuple(f"{slug}-" for slug in slugs))
-    ):
-        for path in transcripts_in(os.path.join(places, name, folder)):
+    for name in names_in(places):
+        for path in transcripts_in(os.path.join(places, name, folder)) if name.startswith(slugs) else ():
             if name in slugs or ((started := started_in(path)) and is_of_project(started, roots)):
                 yield path
 
