@@ -270,10 +270,9 @@ class MemDir:
         """Where a memory comes from: the changes that made it, newest first, under its file name; then under their own
         the memories that it was made from (L1)."""
         from memdir.store.move import before_moves
-        from memdir.store.undo import history_key, require_history
+        from memdir.store.undo import history_key
 
         store = self.stores.to_read(scope)
-        require_history(store)
         store.record_outside_changes()
         prefix = store.place.prefix
         found = store.history.lineage(prefix + history_key(store, memory, is_rather_gone=False))

@@ -92,6 +92,38 @@ def test_scopes_are_kept_apart(memdir: Memdir) -> None:
     assert memdir("list", "--scope", "galaxy").code == 2
 
 
+def test_what_is_ones_own_for_all_projects_is_found_by_name_in_each(
+    memdir: Memdir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S9: what `list --scope all` names, the other commands know without being told where it lies."""
+    monkeypatch.setenv("EDITOR", "true")
+    memdir("remember", "zebra stripes on slides", "--scope", "user", "--name", "Zebra")
+    memdir("remember", "kestrel is the staging server", "--name", "Kestrel")
+    assert "zebra stripes" in memdir("show", "zebra").out
+    assert "written by you" in memdir("why", "zebra").out
+    assert memdir("edit", "zebra").code == 0
+    assert "  scope user" in memdir("forget", "zebra").out and memdir("list", "--scope", "user").out.startswith(
+        "Nothing"
+    )
+    assert "  scope user" in memdir("restore", "zebra").out and "zebra" in memdir("list", "--scope", "user").out
+    assert "scope" not in memdir("forget", "kestrel").out
+    refused = memdir("show", "zebra", "--scope", "project")
+    assert (refused.code, refused.out) == (6, "") and "no memory 'zebra'" in refused.err
+    memdir("remember", "zebra crossings are counted here", "--name", "Zebra crossing")
+    assert "crossings" in memdir("show", "zebra").out, "the project's own goes first"
+
+
+def test_options_stand_anywhere_among_the_words(memdir: Memdir) -> None:
+    ran = memdir("remember", "rule", "--type", "feedback", "--", "-x", "--json", "are flags", "--name", "Flags")
+    assert ran.code == 0 and "rule -x --json are flags --name Flags" in memdir("show", "rule").out
+    memdir("remember", "--", "-5C is cold", "--name it")
+    assert memdir("forget", "rule", "--scope", "project", "cold").code == 0
+    assert memdir("list").out.startswith("Nothing")
+    assert memdir("config", "set", "recall.selector", "--layer", "local", "local").code == 0
+    ran = memdir("remember", "use", "-x")
+    assert ran.code == 2 and "no option -x" in ran.err and "behind --" in ran.err
+
+
 def test_list_filters_by_type_and_reports_what_it_cannot_read(memdir: Memdir, project: Path) -> None:
     memdir("remember", "a", "--type", "user")
     memdir("remember", "b", "--type", "feedback")
@@ -132,6 +164,7 @@ def test_prompt_prints_the_section_and_the_index(memdir: Memdir, monkeypatch: py
 
 
 def test_off_is_said_with_its_reason(memdir: Memdir) -> None:
+    assert "memory is off" in memdir("dream", "--set", "memoryEnabled=false").err
     for words in (("remember", "x", "--bare"), ("list", "--set", "memoryEnabled=false")):
         ran = memdir(*words)
         assert ran.code == 1

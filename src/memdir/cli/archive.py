@@ -32,13 +32,8 @@ class Export:
 
         exported = export_memories(context.store(), options.target, replace=options.force)
         if options.json:
-            return context.print_json(
-                {
-                    "target": options.target,
-                    "memories": exported.memories,
-                    "leftOut": dict(sorted(exported.left_out.items())),
-                }
-            )
+            left_out = dict(sorted(exported.left_out.items()))
+            return context.print_json({"target": options.target, "memories": exported.memories, "leftOut": left_out})
         count = counted(exported.memories, "memory", "memories")
         context.terminal.line(f"{context.terminal.bold('Exported')} {count} to {clean(options.target)}")
         for key, reason in sorted(exported.left_out.items()):

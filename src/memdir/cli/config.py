@@ -48,18 +48,11 @@ class ListSettings:
         memory = context.memory
         settings, files = memory.settings, _files(context)
         if options.json:
-            return context.print_json(
-                {
-                    "enabled": settings.enabled,
-                    "offBecause": settings.off_because or None,
-                    "directory": memory.place.root,
-                    "files": files,
-                    "settings": {option.name: _plain_value(settings, option.name) for option in OPTIONS},
-                    "refused": [
-                        {"name": r.name, "layer": r.layer, "file": r.path, "reason": r.reason} for r in settings.refused
-                    ],
-                }
-            )
+            found = {option.name: _plain_value(settings, option.name) for option in OPTIONS}
+            left = [{"name": r.name, "layer": r.layer, "file": r.path, "reason": r.reason} for r in settings.refused]
+            told: dict[str, object] = {"enabled": settings.enabled, "offBecause": settings.off_because or None}
+            told |= {"directory": memory.place.root, "files": files, "settings": found, "refused": left}
+            return context.print_json(told)
         terminal = context.terminal
         state = ("on", "green") if settings.enabled else (f"off: {settings.off_because}", "red")
         terminal.line(f"memory is {terminal.style(*state)}, in {clean(memory.place.root)}")

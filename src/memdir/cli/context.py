@@ -8,12 +8,12 @@ import re
 import sys
 
 from memdir.cli.terminal import Progress, Terminal, clean, folded
-from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, UsageError
+from memdir.errors import BadMemoryFile, DiskError, LockBusy, MemdirError, MemoryNotFound, SeveralFit, UsageError
 from memdir.settings import Environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from typing import NoReturn
 
     from _typeshed import SupportsWrite
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 TYPES = ("user", "feedback", "project", "reference")
 HELP_WIDTH = 100  # the width the help texts and examples are written for
+_NO_OPTION = "\0"  # before a word that is none, whatever it begins with: no word of a command line has it
+ANYWHERE = "; without --scope the project's, or else yours for all projects"
 OF_USER = "  yours, for all projects (--scope user)"  # behind a memory that is listed among the project's
 
 
@@ -53,16 +55,17 @@ def build_parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def parse(name: str, command: Command, words: list[str]) -> argparse.Namespace:
-    """What was asked for. Where a command takes words, those behind an option belong to them too."""
+    """What was asked for. Options may stand anywhere among the words, and behind `--` there are none."""
     parser = build_parser(name, command)
-    parser.set_defaults(as_json="--json" in words)
-    options, more = parser.parse_known_args(words)
-    given: object = getattr(options, "words", None)
-    strange = [word for word in more if word.startswith("-") and word != "--" and " " not in word]
-    if more and (strange or not isinstance(given, list)):
-        parser.error(f"unrecognized arguments: {' '.join(strange or more)}")
-    if more and isinstance(given, list):
-        given += [word for word in more if word != "--"]
+    at = words.index("--") if "--" in words else len(words)
+    parser.set_defaults(as_json="--json" in words[:at])
+    plain = [f"{_NO_OPTION}{word}" for word in words[at + 1 :]]
+    options, more = parser.parse_known_intermixed_args([*words[:at], *plain])
+    if more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    for dest, value in vars(options).items() if plain else ():
+        said = [one.removeprefix(_NO_OPTION) for one in value] if isinstance(value, list) else value
+        setattr(options, dest, said.removeprefix(_NO_OPTION) if isinstance(said, str) else said)
     return options
 
 
@@ -75,6 +78,7 @@ class _Parser(argparse.ArgumentParser):
             return
         width = Terminal(sys.stdout, Environment.read()).width or HELP_WIDTH
         self.formatter_class = lambda prog: Formatter(prog, min(width, HELP_WIDTH))
+        self.usage = None  # which was made for another width, in case of an error
         print(self.format_help(), end="", file=file)  # argparse keeps to itself that it could not
 
     def error(self, message: str) -> NoReturn:
@@ -90,7 +94,7 @@ class _Parser(argparse.ArgumentParser):
             start = f"{self.prog.removeprefix('memdir ')} "
             family = [name.removeprefix(start) for name in command_places() if name.startswith(start)]
             close = difflib.get_close_matches(first, (*self._option_string_actions, *family), n=1)
-            remedy = f"Did you mean {close[0]}? {remedy}" if close else remedy
+            remedy = f"Did you mean {close[0]}? {remedy}" if close else f"{remedy}; words follow behind --"
         elif message.startswith("the following arguments are required: "):
             told = f"{message.rpartition(': ')[2]} is missing"
         raise UsageError(told, remedy=remedy)
@@ -102,7 +106,7 @@ def add_scope(
     scopes = (*(("all",) if more else ()), "project", "user", "team", *(("docs",) if has_docs else ()))
     scopes += ("agent:NAME", "agent-project:NAME")
     told = ", ".join(f"{scope} (default)" if scope == default else scope for scope in scopes)
-    text = f"{told} or agent-local:NAME{f'; all: {more}' if more else ''}"
+    text = f"{told} or agent-local:NAME{f'; all: {more}' if more else '' if default else ANYWHERE}"
 
     def scope(name: str) -> str:
         if name in ("", "docs", *scopes) or re.match(r"agent(-user|-project|-local)?:", name):
@@ -110,6 +114,10 @@ def add_scope(
         raise UsageError(f"there is no scope {name!r}", remedy=f"Choose one of {', '.join(scopes)}, agent-local:NAME")
 
     parser.add_argument("--scope", default=default, metavar="SCOPE", type=scope, help=text)
+
+
+def in_scope(scope: str) -> str:
+    return "" if scope == "project" else f"  scope {scope}"
 
 
 def text_of(words: list[str], *, max_bytes: int, what: str) -> str:
@@ -321,6 +329,22 @@ class Context:
         """The store of the scope that was asked for."""
         memory = self.start() if for_writing else self.require_enabled()
         return memory.stores.of(getattr(self._options, "scope", "project"))
+
+    def named(
+        self, *names: str, find: Callable[[MemoryStore, str], str], for_writing: bool = False
+    ) -> tuple[MemoryStore, list[str]]:
+        """The memories that are meant, and their store: of the scope that was asked for, or else the project's, or the
+        person's own for all projects where the project has none by these names."""
+        memory, unknown = self.start() if for_writing else self.require_enabled(), list[MemoryNotFound]()
+        for scope in [self._options.scope] if self._options.scope else ("project", "user"):
+            try:
+                store = memory.stores.of(scope)
+                return store, list(dict.fromkeys(find(store, name) for name in names))
+            except SeveralFit:
+                raise
+            except MemoryNotFound as error:
+                unknown.append(error)
+        raise unknown[0]
 
     def state(self) -> MemoryStore:
         """The same for commands that tell how things stand."""

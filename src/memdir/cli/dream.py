@@ -36,10 +36,10 @@ def run(options: argparse.Namespace, context: Context) -> int:
     from memdir.dream.dream import DreamReport, DreamTask
 
     since = _moment(options.since) if options.since else None
+    context.with_model()
     asks = not (options.yes or options.dry_run)
     if asks and (options.json or not sys.stdin.isatty()):
         raise UsageError("there is nobody to ask before writing", remedy="Add --yes to write, or --dry-run to look")
-    context.with_model()
     memory = context.start()
 
     async def dream() -> DreamReport | NotDreamt:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.cli.context import add_limit, add_scope
+from functools import partial
+
+from memdir.cli.context import add_limit, add_scope, in_scope
 from memdir.cli.terminal import clean
 from memdir.disk.lock import SHORT_WAIT_SECONDS
 from memdir.errors import LockBusy, MemoryNotFound
@@ -122,7 +124,7 @@ def print_commit(commit: Commit, context: Context, *, scope: str = "project") ->
     session = commit.trailers.get("Session")
     by = commit.trailers.get("By")
     head += terminal.dim(f"  by {clean(by)}") if by else ""
-    head += terminal.dim(_in_scope(scope))
+    head += terminal.dim(in_scope(scope))
     terminal.line(head + (terminal.dim(f"  session {clean(session)}") if session else ""))
     terminal.line(f"  {clean(commit.subject)}")
     marks = {"added": ("+", "green"), "deleted": ("-", "red"), "changed": ("~", "")}
@@ -130,10 +132,6 @@ def print_commit(commit: Commit, context: Context, *, scope: str = "project") ->
         mark, style = marks[file.verb]
         text = f"{mark} {clean(file.path)}"
         terminal.line("    " + (terminal.style(text, style) if style else text))
-
-
-def _in_scope(scope: str) -> str:
-    return "" if scope == "project" else f"  scope {scope}"
 
 
 def plain_commit(commit: Commit) -> dict[str, object]:
@@ -212,7 +210,7 @@ class Undo:
         terminal = context.terminal
         short_id = terminal.style(undone.commit.id[:8], "yellow")
         verb = "Would take back" if options.dry_run else "Took back"
-        terminal.line(f"{terminal.bold(verb)} {short_id} {clean(undone.commit.subject)}{_in_scope(scope)}")
+        terminal.line(f"{terminal.bold(verb)} {short_id} {clean(undone.commit.subject)}{in_scope(scope)}")
         for path in undone.paths:
             terminal.line(f"    {clean(path)}")
         return 0
@@ -229,19 +227,16 @@ class Restore:
         parser.add_argument(
             "--at", metavar="CHANGE", default="", help="as it was after this change (default: before its newest)"
         )
-        add_scope(parser, has_docs=True)
+        add_scope(parser, default=OWN, has_docs=True)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        store = context.store(for_writing=True)
-        require_history(store)
-        key = history_key(store, options.memory)
+        store, [key] = context.named(options.memory, find=history_key, for_writing=True)
         is_doc = options.scope == "docs"
         source = context.memory.stores.docs().restore(key, options.at) if is_doc else restore(store, key, options.at)
         if options.json:
             return context.print_json({"file": key, "from": source.id})
-        context.terminal.line(
-            f"{context.terminal.bold('Restored')} {clean(key)} from {source.id[:8]} ({clean(source.subject)})"
-        )
+        done, before = context.terminal.bold("Restored"), f"{source.id[:8]} ({clean(source.subject)})"
+        context.terminal.line(f"{done} {clean(key)}{in_scope(store.scope)} from {before}")
         return 0
 
 
@@ -253,12 +248,11 @@ class Why:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
-        add_scope(parser)
+        add_scope(parser, default=OWN)
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
-        from memdir.cli.history import plain_commit
-
-        found = context.require_enabled().why(options.memory, scope=options.scope)
+        store, [named] = context.named(options.memory, find=partial(history_key, is_rather_gone=False))
+        found = context.memory.why(named, scope=store.scope)
         key = next(iter(found))
         if options.json:
             told = {

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 
-from memdir.cli.context import TYPES, add_limit, add_scope, text_of
+from memdir.cli.context import TYPES, add_limit, add_scope, in_scope, text_of
 from memdir.cli.terminal import clean
 from memdir.disk.plain_file import read_if_plain, read_plain, reason_of
 from memdir.disk.programs import find_program
@@ -185,33 +185,28 @@ class ShowMemory:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("memory", metavar="MEMORY", help="a file name, a title, or a part that fits only one")
         parser.add_argument("--raw", action="store_true", help="the file byte for byte")
-        add_scope(parser)
+        add_scope(parser, default="")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.memories import find_key
         from memdir.text.deadlines import told_past
 
-        store = context.store()
-        memory = store.read(find_key(store, options.memory))
-        topic, authors = memory.topic, context.memory.team.authors(options.scope)
+        store, [key] = context.named(options.memory, find=find_key)
+        memory, authors = store.read(key), context.memory.team.authors(store.scope)
+        topic = memory.topic
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(topic.data)
             return 0
         if options.json:
-            return context.print_json(
-                {
-                    "file": memory.key,
-                    "path": memory.path,
-                    "name": memory.name,
-                    "description": topic.description,
-                    "type": topic.kind,
-                    "modified": iso_time(memory.mtime),
-                    "body": topic.body,
-                    "problems": topic.problems(),
-                    **authors.plain(memory.key),
-                }
-            )
+            told: dict[str, object] = {"file": memory.key, "path": memory.path, "name": memory.name}
+            told |= {
+                "description": topic.description,
+                "type": topic.kind,
+                "modified": iso_time(memory.mtime),
+                "body": topic.body,
+            }
+            return context.print_json({**told, "problems": topic.problems(), **authors.plain(memory.key)})
         terminal = context.terminal
         now = context.memory.clock()
         ended = told_past(f"{topic.description}\n{topic.body}", written=memory.mtime, now=now)
@@ -230,21 +225,20 @@ class Forget:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         text = "a file name, a title, or a part that fits only one"
         parser.add_argument("memories", metavar="MEMORY", nargs="+", help=text)
-        add_scope(parser)
+        add_scope(parser, default="")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.history import Origin
         from memdir.store.memories import find_key, forget_memories
 
-        store = context.store(for_writing=True)
-        keys = list(dict.fromkeys(find_key(store, wanted) for wanted in options.memories))
+        store, keys = context.named(*options.memories, find=find_key, for_writing=True)
         forget_memories(store, keys, origin=Origin("cli", trust="user"))
         if options.json:
-            return context.print_json({"files": keys})
+            return context.print_json({"files": keys, "scope": store.scope})
         terminal, it = context.terminal, "it" if len(keys) == 1 else "them"
         later = "" if store.history.is_readable else " once git is installed"
         undo = f"  `memdir undo{_scope_word(store.scope)}` brings {it} back{later}"
-        terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{terminal.dim(undo)}")
+        terminal.line(f"{terminal.bold('Forgot')} {clean(', '.join(keys))}{in_scope(store.scope)}{terminal.dim(undo)}")
         return 0
 
 
@@ -290,14 +284,13 @@ class EditMemory:
         parser.add_argument(
             "--allow-secret", action="store_true", help="save it although it holds a secret (never in team)"
         )
-        add_scope(parser)
+        add_scope(parser, default="")
 
     def run(self, options: argparse.Namespace, context: Context) -> int:
         from memdir.store.history import Origin
         from memdir.store.memories import find_key, save_memory
 
-        store = context.store(for_writing=True)
-        key = find_key(store, options.memory)
+        store, [key] = context.named(options.memory, find=find_key, for_writing=True)
         before = store.read(key).topic.data
         draft = store.keep_draft(key, before)
         origin = Origin("cli", trust="user")
@@ -322,7 +315,7 @@ class EditMemory:
             where = _scope_word(store.scope)
             how = f"  (`memdir diff{where}` shows the change, `memdir undo{where}` takes it back)"
             undo = how if store.history.is_readable else ""
-            context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{undo}")
+            context.terminal.line(f"{context.terminal.bold('Saved')} {clean(key)}{in_scope(store.scope)}{undo}")
         return 0
 
 

@@ -240,6 +240,7 @@ def _version(store: MemoryStore, commits: list[Commit], path: str, revision: str
 
 def history_key(store: MemoryStore, wanted: str, *, is_rather_gone: bool = True) -> str:
     """The key of a memory that exists or once did; of two that have a part of a name, the one that is gone."""
+    require_history(store)
     if wanted == INDEX_NAME:
         return wanted
     try:
