@@ -298,6 +298,7 @@ def test_a_repository_that_wants_a_password_asks_nobody_and_is_told(
     with pytest.raises(RemoteError) as failed:
         GitRemote("ssh://ann@host/team.git", str(tmp_path / "objects")).pull(Manifest())
     assert failed.value.kind == "not_allowed" and "without asking you anything" in failed.value.remedy
+    assert "Permission denied (publickey)." in failed.value.message  # and not only that git could not read
     assert not asked.exists()
 
 

@@ -127,18 +127,16 @@ class GitNetwork:
 
     def _failure(self, what: str, errors: str) -> RemoteError:
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
-        said = next((one for one in lines if one.startswith(("fatal:", "error:"))), lines[-1] if lines else "nothing")
-        said = re.sub(r"(?<=://)[^/@\s]+@", "", said)
+        at = next((at for at, one in enumerate(lines) if one.startswith(("fatal:", "error:"))), len(lines) - 1)
+        why = " ".join(lines[max(at - 1, 0) : at + 1]) or "nothing"  # ssh and a server say it before git does
+        said = re.sub(r"(?<=://)[^/@\s]+@", "", why)
         if _DAMAGED.search(errors):
             told = f"what {self._named} holds is damaged, and is not taken in: {_quoted(said)}"
             remedy = "`git fsck` there names it: nobody can take in more till then"
             return RemoteError(told, kind="broken", remedy=remedy)
-        kind = "not_allowed" if _NOT_ALLOWED.search(errors) else "offline"
-        remedy = (
-            "Check that plain `git` may read and write there without asking you anything"
-            if kind == "not_allowed"
-            else "What you changed waits here until it can be reached"
-        )
+        kind, remedy = "offline", "What you changed waits here until it can be reached"
+        if _NOT_ALLOWED.search(errors):
+            kind, remedy = "not_allowed", "Check that plain `git` may read and write there without asking you anything"
         return RemoteError(f"git {what} with {self._named}: {_quoted(said)}", kind=kind, remedy=remedy)  # type: ignore[arg-type]
 
     def _call(self, arguments: Sequence[str]) -> tuple[int, bytes, str]:
