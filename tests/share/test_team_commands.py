@@ -18,7 +18,7 @@ from memdir import open_memory
 from memdir.errors import RemoteError
 from memdir.layout import Place
 from memdir.share.remote import Delta, Manifest, Version, digest_of
-from memdir.share.remotes.folder import FolderRemote
+from memdir.share.remotes.folder import MARK, FolderRemote
 from tests.conftest import Ran
 from tests.security.fakes import github_token
 from tests.share.remotes import FolderPlace, GitPlace, member, memory_text
@@ -355,6 +355,11 @@ def test_what_fails_is_told_until_it_does_not(memdir: Memdir, tmp_path: Path, pr
     is_short = failure["reason"] == "offline"
     assert ["fail (first" in one for one in starts] == [not is_short, False], "once"
     members.unlink()
+    Path(where, MARK).rename(tmp_path / "mark")  # now it fails by something else
+    memory.team.sync_behind()
+    assert "holds no team now" in memdir("sync", "--status").err
+    assert "fail (first" not in memdir("hook", "claude", "SessionStart", stdin=event(project, "2")).out
+    (tmp_path / "mark").rename(Path(where, MARK))
     (tmp_path / "away").rename(members)
     assert memdir("sync").code == 0
     status = answer(memdir("sync", "--status", "--json"))

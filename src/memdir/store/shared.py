@@ -145,10 +145,11 @@ class Failure:
 
 
 def note_outcome(place: Place, reason: str, problem: str, now: float) -> None:
-    """Note how a sync ended: what it failed by, since the first that failed so; nothing where it got through."""
+    """Note how a sync ended: what it fails by now, and since when; nothing where it got through."""
     before = Failure.load(place)
-    if problem and (before is None or before.reason != reason):
-        Failure(before.since if before else now, reason, problem).save(place)
+    if problem and (before is None or (before.reason, before.problem) != (reason, problem)):
+        is_told = before is not None and before.is_told and before.reason == reason
+        Failure(before.since if before else now, reason, problem, is_told=is_told).save(place)
     elif not problem and before:
         from memdir.disk.atomic import delete_file
 
