@@ -152,6 +152,7 @@ def test_a_limit_of_the_hub_is_named_with_what_is_beyond_it(
     for looks in ("--status", "--dry-run"):
         why = {one["file"]: one["reason"] for one in json.loads(memdir("sync", looks, "--json").out)["leftOut"]}
         assert why == {"b.md": "cap", "c.md": "too_large"}, "also where the hub is not asked"
+    assert "is off" not in memdir("join").err
     memdir("config", "set", "team.enabled", "false", "--layer", "local")
     assert "team memory is off here" in memdir("sync").err
 

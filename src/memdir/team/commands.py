@@ -444,7 +444,8 @@ def _tell_joined(options: argparse.Namespace, context: Any, memory: MemDir) -> i
     told = f"This project's team is kept in {shown_line(remote)}." if remote else "No team was joined here."
     context.terminal.line(told)
     off = "team memory is off here: `memdir config set team.enabled true --layer local` turns it on"
-    context.note(off if remote else "`memdir join FOLDER`, or a git repository, or a hub, joins one")
+    joined = "`memdir sync --status` tells how it stands, `memdir leave` ends it" if memory.places.syncs else off
+    context.note(joined if remote else "`memdir join FOLDER`, or a git repository, or a hub, joins one")
     return 0
 
 
