@@ -144,6 +144,8 @@ def test_what_keeps_ones_own_text_at_home_is_named_though_a_teammate_changed_the
         left = report.left_out["x.md"]
         assert left.reason == reason and ("github-token in line 7" in left.told or not is_secret)
         assert report.reason in (reason, "") and github_token() not in str(left)
+    named = [one.fields["file"] for one in ann.events.events if one.name == "team.secret_skipped"]
+    assert named == (["x.md", "x.md"] if is_secret else []), "by each sync, and not by a look at how it stands"
     ann.put("x.md", memory_text("x", "The key is in the desk."))
     assert len(in_step(ann, bob)) == 2
 

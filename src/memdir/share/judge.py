@@ -58,6 +58,7 @@ class NotShared:
     told: str
     remedy: str = ""
     kinds: tuple[str, ...] = ()  # of secrets
+    way: str = "push"  # "pull": it was not taken in
 
 
 def judge(key: str, data: bytes, caps: TeamCaps) -> NotShared | None:

@@ -249,9 +249,10 @@ class Sync:
             else:
                 if fault.reason != "cap":  # it is not this machine's to repair
                     who = told_member(version.author) or "whoever wrote it"
+                    told = f"{fault.told}, as {who} gave it to the team"
                     remedy = f"It stays in the remote and is not taken in here; ask {who} to repair or delete it there"
-                    fault = replace(fault, told=f"{fault.told}, as {who} gave it to the team", remedy=remedy)
-                self._leave_out(key, fault, report, way="pull")
+                    fault = replace(fault, told=told, remedy=remedy, way="pull")
+                report.left_out[key] = fault
                 known.note_refused(key, version, fault.reason)
         for key in sorted(delta.refused.keys() - delta.versions.keys())[:MAX_REFUSED]:
             report.left_out[key] = self._no_place(key[:MAX_REFUSED], delta.refused[key])
@@ -447,7 +448,7 @@ class Sync:
             events.tell(self.on_progress, done, len(changed))
             fault = None if key in unseen else self._fault_of(key, text, room)
             if fault is not None:
-                self._leave_out(key, fault, report, way="push")
+                report.left_out[key] = fault
             if fault is not None or key in unseen:
                 stays.append(key)
             else:
@@ -515,15 +516,12 @@ class Sync:
 
     # What is told
 
-    def _leave_out(self, key: str, fault: NotShared, report: SyncReport, *, way: str) -> None:
-        if key not in report.left_out and fault.reason == "secret":
-            self.sink.emit(events.secret_skipped(file=fault.file, found=fault.told, way=way))
-        report.left_out[key] = fault
-
     def _tell(self, report: SyncReport) -> None:
         emit, left = self.sink.emit, list(report.left_out.values())
         work = {"taken": len(report.taken), "deleted": len(report.deleted), "conflicts": len(report.conflicts)}
         emit(events.Event("team.pull", remote=self.name, **work, left_out=len(left)))
+        for one in (one for one in left if one.reason == "secret"):
+            emit(events.secret_skipped(file=one.file, found=one.told, way=one.way))
         if capped := sum(one.reason in ("cap", "too_large") for one in left):
             emit(events.Event("team.capped", files=capped, limit="entries or bytes"))
         if report.sent or report.sent_deletions:
