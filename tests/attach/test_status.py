@@ -20,6 +20,7 @@ from tests.attach.conftest import Run, Told
 from tests.attach.test_attach import in_terminal, nothing, snapshot
 from tests.clients.coding_agents import NAMES
 from tests.clients.terminal import Terminal
+from tests.hooks.agents import Agent, wait_for
 
 
 def status_of(told: Told, agent: str) -> dict[str, Any]:
@@ -372,6 +373,30 @@ def test_who_learns_on_a_subscription_is_told(
     )
     run("config", "set", "attach.model", "builtin")  # which attaches nobody
     assert "subscription" not in str(told("doctor")["findings"])
+
+
+def test_that_the_model_which_learns_gives_no_answer_is_told_until_it_does(
+    run: Run, told: Told, user_home: Path, project: Path, memdir_command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B1, X4: a worker has nobody to tell it to, and all that was said would wait unseen."""
+    claude = program(user_home / "bin", "claude", "#!/bin/sh\necho 'Not logged in' >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", f"{claude.parent}:{os.environ['PATH']}")
+    run("attach", "claude", "--learn-with", "host", "--yes")
+    at_work = Agent("claude", user_home, project.resolve(), memdir_command, environment=dict(os.environ))
+    ledger = Path(os.environ["MEMDIR_HOME"]) / "logs" / "ledger.jsonl"
+    for answer, state in (("", "needs attention"), ('{"result": "nothing"}', "attached")):
+        if answer:
+            program(claude.parent, "claude", f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\n")
+        at_work.prompt("Never mock the database in our tests")
+        at_work.say("Never mock the database in our tests")
+        calls = len(ledger.read_text().splitlines()) if ledger.exists() else 0
+        at_work.stop()
+        wait_for(lambda calls=calls: ledger.exists() and len(ledger.read_text().splitlines()) > calls)
+        found = status_of(told, "claude")
+        assert (found["state"], "run `claude` once by hand" in str(found["problems"])) == (state, not answer)
+    ledger.unlink()
+    ledger.mkdir()
+    assert "nothing is learned" in str(status_of(told, "claude")["problems"])
 
 
 def test_a_program_that_cannot_learn_is_told_when_it_is_chosen_with_who_learns_instead(

@@ -25,12 +25,13 @@ from memdir.attach.settings_edit import (
 from memdir.disk.programs import find_program, output_of
 from memdir.disk.safe_path import is_inside
 from memdir.doctor import Finding, Severity
-from memdir.errors import BadMemoryFile, ModelError
+from memdir.errors import BadMemoryFile, DiskError, ModelError
 from memdir.guard.held import any_guard
 from memdir.layout import ATTENDED_NAME, Layout
 from memdir.memdir import MemDir
+from memdir.model.budget import Ledger
 from memdir.model.command import CommandModel, Program
-from memdir.settings import left_with, own_memory, settings_files
+from memdir.settings import left_with, own_memory, provider_of, settings_files
 from memdir.store.scan import iso_time
 from memdir.text.words import counted
 from memdir.transcript.attended import IN_THE_PAST, Attended, attended_times
@@ -39,6 +40,7 @@ from memdir.transcript.session_list import all_sources
 from memdir.transcript.sources.source import decoded
 
 ANSWER_SECONDS = 5.0  # that our own server may take to its first answer
+LOOKED_BACK = 86_400.0  # seconds before a hook was called last: what was learned of that session
 LOOKED_AT = 5  # sessions, the newest: whether a hook told of them
 _LIBRARY = ("package-lock.json", "bun.lock", os.path.join("node_modules", "@opencode-ai"))  # as opencode leaves it
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
@@ -134,7 +136,7 @@ def examined(agents: Sequence[Agent], memory: MemDir) -> list[Attachment]:
             _compare_version(agent, one)
             _look_at_own_memory(agent, one, memory)
             _look_for_silence(agent, one, memory, own)
-            _look_at_learner(agent, one, memory)
+            _look_at_learner(agent, one, memory, own)
         if one.has_server:
             files = dict.fromkeys(file for at in (agent, *places) for file in at.noted_files)
             one.problems += [_switched_off(agent, file) for file in files if _is_off(file, memory.layout)]
@@ -165,16 +167,34 @@ def _try_plugin(agent: Agent, one: Attachment) -> None:
         one.notes.append(f"{told}: start `codex` and trust them in /hooks")
 
 
-def _look_at_learner(agent: Agent, one: Attachment, memory: MemDir) -> None:
-    is_host = memory.settings.model_provider == "auto" and memory.settings.attach_model == "host"
-    if not is_host or agent.name not in ("claude", "codex"):
+def _look_at_learner(agent: Agent, one: Attachment, memory: MemDir, fired: float) -> None:
+    settings, how = memory.settings, "`memdir config set attach.model builtin`"
+    is_host = settings.model_provider == "auto" and settings.attach_model == "host"
+    if is_host and agent.name in ("claude", "codex"):
+        try:
+            CommandModel(cast(Program, agent.name))
+            one.notes.append(f"its own program `{agent.name}` learns, on your subscription: {how} changes that")
+        except ModelError as error:
+            one.problems.append(f"the built-in model learns, since {error.message}: {error.remedy}, or {how}")
+        how = f"run `{agent.name}` once by hand and log in, or {how}"
+    elif provider_of(settings) == "builtin":
         return
-    how = "`memdir config set attach.model builtin`"
+    else:
+        how = "docs/how-to/models.md tells what to do"
+    if fired:
+        one.problems += _without_answer(memory.layout, fired, how)
+
+
+def _without_answer(layout: Layout, fired: float, how: str) -> list[str]:
+    """That nothing is learned, since the model gave no answer: a worker has nobody to tell it to."""
     try:
-        CommandModel(cast(Program, agent.name))
-        one.notes.append(f"its own program `{agent.name}` learns, on your subscription: {how} changes that")
-    except ModelError as error:
-        one.problems.append(f"the built-in model learns, since {error.message}: {error.remedy}, or {how}")
+        spents = Ledger(layout.ledger).since(fired - LOOKED_BACK)
+    except DiskError as error:
+        return [f"nothing is learned: {error.message}"]
+    last = [spent for spent in spents if (spent.job, spent.project) == ("extract", layout.slug)][-1:]
+    failed = [spent for spent in last if spent.failure not in ("", "cancelled")]
+    told = "the model that learns gave no answer at"
+    return [f"{told} {iso_time(one.time)} ({one.failure}), and what was said waits: {how}" for one in failed]
 
 
 def _fired(layout: Layout) -> dict[str, tuple[float, float]]:
