@@ -90,6 +90,15 @@ def test_lines_of_one_day_are_asked_about_by_what_they_say_and_tell_their_dates_
     assert [one.description for one in topics if "July" in one.name] == ["The release is on July 5 (2026-07-05)"]
 
 
+def test_a_long_line_of_a_log_is_kept_whole() -> None:
+    """What extraction noted with its reason is no pasted message, however long it is (K3)."""
+    reason = " ".join(f"reason {number} of the team" for number in range(100))
+    log = f"- 12:00 [feedback] Never push to main. Why: {reason}.\n".encode()
+    plan = plan_night(Night((NightFile("logs/2026/06/2026-06-17.md", log, NEW),), (), NOW))
+    [topic] = [Topic(edit.data) for edit in plan.edits if edit.data is not None and edit.key != "MEMORY.md"]
+    assert topic.description == "Never push to main" and "**Why:** reason 0" in topic.body and "reason 99" in topic.body
+
+
 def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None:
     """The title too; nothing is struck out, and what the newer one says stands in front with its day."""
     old = memory("Standup time 09:15", "The standup starts at 09:15", "The standup starts at 09:15 in room Fjord.\n")

@@ -42,9 +42,6 @@ class PairJudge:
         """How two notes stand to each other; a claim that stands word by word in both leaves no doubt."""
         if older.kind == newer.kind and older.body_words and older.body.strip() == newer.body.strip():
             return Likelihood(1.0, 0.0)
-        is_telling = older.kind == newer.kind and min(len(older.description_words), len(newer.description_words)) > 1
-        if is_telling and older.repeats(newer.description) and newer.repeats(older.description):
-            return Likelihood(1.0, 0.0)
         seen = compared(older, newer)
         sums = list(self.bias)
         for name, (mean, spread) in self.usual.items():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.memory_page import Page, tokens
+from memdir.model.builtin.dream.memory_page import tokens
 from memdir.store.topic import MemoryType
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
@@ -22,44 +21,34 @@ def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
     for page in desk.open_pages():
         if ".md" not in page.says():
             continue
-        work = _PagePointers(desk, page, names, known_gone)
-        topic = page.topic.with_field("description", work.repaired(page.description))
+        gone = list[str]()
+        topic = page.topic.with_field("description", _repaired(page.description, names, known_gone, gone))
         body = page.body
         for sentence in reversed(page.sentences):
-            body = body[: sentence.start] + work.repaired(sentence.text) + body[sentence.end :]
-        if work.gone:
+            body = body[: sentence.start] + _repaired(sentence.text, names, known_gone, gone) + body[sentence.end :]
+        if gone:
             # A pointer may be written into a word without a space, such as a link with its text.
-            chunks = [chunk for chunk in page.says().split() if any(name in chunk for name in work.gone)]
-            lost = frozenset(token for words in (*work.gone, *chunks) for token in tokens(words))
-            reason = f"pointers to memories that are gone: {', '.join(sorted(set(work.gone)))}"
+            chunks = [chunk for chunk in page.says().split() if any(name in chunk for name in gone)]
+            lost = frozenset(token for words in (*gone, *chunks) for token in tokens(words))
+            reason = f"pointers to memories that are gone: {', '.join(sorted(set(gone)))}"
             desk.put(PageChange({page.key: topic.with_body(body).data}, reason, (page.key,), lost))
 
 
-@dataclass(frozen=True)
-class _PagePointers:
-    """Goes through the texts of one page."""
+def _repaired(text: str, names: Collection[str], known_gone: Collection[str], gone: list[str]) -> str:
+    """A text with the words alone where it pointed to what is gone, whose names come to stand in `gone`."""
 
-    desk: Desk
-    page: Page
-    names: frozenset[str]
-    known_gone: frozenset[str]
-    gone: list[str] = field(default_factory=list)
+    def unlinked(link: re.Match[str]) -> str:
+        name = link[2].strip()
+        if name in names:
+            return link[0]
+        gone.append(name)
+        return link[1] or name[:-3]
 
-    def repaired(self, text: str) -> str:
-        return _BARE.sub(self._unnamed, _LINK.sub(self._unlinked, text))
-
-    def _unlinked(self, match: re.Match[str]) -> str:
-        if match[2].strip() in self.names:
-            return match[0]
-        self.gone.append(match[2].strip())
-        return match[1] or match[2].strip()[:-3]
-
-    def _unnamed(self, match: re.Match[str]) -> str:
-        name = match[1]
-        if name in self.names:
-            return match[0]
-        if not (name in self.known_gone or name.startswith(_OWN_PREFIXES)):
-            self.desk.doubt([self.page.key], f"it names {name}, which is no memory; it may be a file of the project")
-            return match[0]
-        self.gone.append(name)
+    def unnamed(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in names or not (name in known_gone or name.startswith(_OWN_PREFIXES)):
+            return found[0]  # it may be a file of the project
+        gone.append(name)
         return f"{name[:-3]} (note gone)"
+
+    return _BARE.sub(unnamed, _LINK.sub(unlinked, text))

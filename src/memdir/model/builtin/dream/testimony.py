@@ -33,8 +33,7 @@ from memdir.text.naming import MAX_DESCRIPTION, file_stem, first_words, free_key
 from memdir.text.speakers import own_words
 from memdir.text.words import cut_at_word
 
-MAX_SAID = 1200  # longer messages are pasted, not said
-MAX_SAID_TO_KEEP = 260  # characters: a longer message argues, tells or pastes, and extraction has read it
+MAX_SAID = 600  # characters: a longer message argues, tells or pastes, and extraction has read it
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 ENOUGH, ENOUGH_LOGGED = 3, 2  # signs that a statement lasts; a log line was already worth writing down once
@@ -43,7 +42,6 @@ _RULE = frozenset(("always", "durable", "want"))
 _LASTS = frozenset(("decide", "change", "event", "durable", "owner"))
 _UNSURE = frozenset(("rumour", "suppose", "undecided"))
 LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
-_MARKUP = re.compile(r"<[a-zA-Z!/][^>]*>")
 _NAME = re.compile(r"(?<=[\w,:] )[A-ZÀ-ÖØ-Þ][\w'’.-]*\w|^[A-ZÀ-ÖØ-Þ][\w'’-]+(?= \w+:|:)")
 _DATE = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
 _FIGURE = re.compile(r"\d")
@@ -70,41 +68,32 @@ def take_statements(desk: Desk, night: Night, near: Neighbours) -> None:
     for statement in sorted(found, key=lambda item: (item.time, item.sources, item.text)):
         if find_secrets(statement.text):
             desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
-        elif text := _without_requests(statement):
+        elif not _passed_on().search(statement.text) and (text := _without_requests(statement)):
             _take(desk, near, statement, text)
 
 
 def _of_session(session: SessionText, zone: tzinfo | None) -> Iterator[Statement]:
     for line in session.lines:
-        text = _spoken(line.text) if line.role == "user" and line.kind == "said" else ""
-        if text:
+        own = own_words(line.text) if line.role == "user" and line.kind == "said" else ""
+        if own and len(own) <= MAX_SAID:
             time = line.time or session.mtime
             sources = tuple(source for source in (session.id, line.message_id) if source)
-            yield Statement(text, time, day_of(time, zone), sources, is_log=False)
+            yield Statement(" ".join(own.split()), time, day_of(time, zone), sources, is_log=False)
 
 
 def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Statement]:
     """The lines of one day. What nobody vouched for stays a line."""
     day = date.fromisoformat(log_day(log.key))
     for line in lines_in(log.data, log.key):
-        text = "" if line.trust.is_low else _spoken(line.text)
-        if text:
+        if not line.trust.is_low:
             hour, minute = map(int, (line.time or "0:0").split(":"))
             time = datetime(day.year, day.month, day.day, hour % 24, minute % 60, tzinfo=zone or UTC).timestamp()
-            yield Statement(text, time, day, (log.key,), is_log=True, kind=line.kind)
-
-
-def _spoken(text: str) -> str:
-    """Somebody's own words: no pasted code, quotations, markup or planted sentences."""
-    text = own_words(text)
-    if len(text) > MAX_SAID or _MARKUP.search(text):
-        return ""
-    parts = [line[start:end] for line in text.splitlines() for start, end in split(line)]
-    return "" if any(map(_planted().search, parts)) else " ".join(parts)
+            yield Statement(line.text, time, day, (log.key,), is_log=True, kind=line.kind)
 
 
 @cache
-def _planted() -> re.Pattern[str]:
+def _passed_on() -> re.Pattern[str]:
+    """Markup, what addresses an assistant's memory, and what stands elsewhere: it is not somebody speaking."""
     return re.compile("|".join(shipped_lines("model/builtin/dream/planted.txt")), re.IGNORECASE)
 
 
@@ -182,10 +171,9 @@ def is_worth_keeping(statement: Statement, text: str) -> bool:
     more than the weather of the day."""
     is_dated = any(day != statement.day.isoformat() or statement.is_log for day in _DATE.findall(text))
     signs = (_FIGURE.search(_DATE.sub("", text)), _NAME.search(text.strip()), _tells(text, _LASTS))
-    is_sure = is_dated or sum(map(bool, signs)) >= (ENOUGH_LOGGED if statement.is_log else ENOUGH)
-    if statement.is_log:
-        return statement.kind is not None or is_sure or _tells(text, _RULE)
-    return is_sure and len(text) <= MAX_SAID_TO_KEEP
+    if is_dated or sum(map(bool, signs)) >= (ENOUGH_LOGGED if statement.is_log else ENOUGH):
+        return True
+    return statement.is_log and (statement.kind is not None or _tells(text, _RULE))
 
 
 def _tells(text: str, meanings: frozenset[str]) -> bool:
