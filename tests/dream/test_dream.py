@@ -219,6 +219,8 @@ def test_a_deletion_that_loses_something_after_all_is_given_up_and_kept_for_insp
     reads = calls(*(("Read", {"file_path": str(root / name)}) for name in ("tests.md", "testing.md")))
     files = (("project_deploys.md", TWO), ("testing.md", wipe), ("project_deploys.md", NEW))
     writes = calls(*(("Write", {"file_path": str(root / name), "content": text}) for name, text in files))
+    dry = dream([reads, writes, says("Done.")], is_dry=True)
+    assert isinstance(dry, DreamReport) and dry.kept == "" and not list(root.parent.rglob("refused-dreams"))
     outcome = dream([reads, writes, says("Done.")])
     assert isinstance(outcome, DreamReport)
     assert sorted(os.listdir(outcome.kept)) == ["testing.md"]

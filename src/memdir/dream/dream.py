@@ -185,7 +185,8 @@ class Dreamer:
         workspace.keep_lines()
         # Work that was cut short may have deleted what it would have written elsewhere: then nothing may be lost.
         given_up = spare_facts(workspace, max_lost_share=0.0 if is_cut_short else self.plan.max_lost_share)
-        kept = self._keep_aside([*given_up, *spare_memories(workspace, rules.lost_with)])
+        given_up += spare_memories(workspace, rules.lost_with)
+        kept = "" if is_dry else self._keep_aside(given_up)
         refused = tuple(dict.fromkeys(workspace.refused.values()))
         if refused and not workspace.changed():
             if news is not None and not is_dry and not is_cut_short and lock.is_mine():
