@@ -233,6 +233,9 @@ def test_files_are_shown_and_brought_back_also_in_a_fork(
     shown = memdir("sessions", "files", FIRST, "--at", early, "--show", str(project / "app.py"))
     assert (shown.code, shown.out) == (0, "old\n")
     assert "Nothing was changed" in memdir("sessions", "files", FIRST, "--at", talk.messages[5].id).out
+    (project / "app.py").write_text("new\n")
+    ran = memdir("sessions", "files", FIRST, "--at", early, "--restore", "--set", "memoryEnabled=false")
+    assert "memory is off" in ran.err and (project / "app.py").read_text() == "new\n", "S5: nothing is noted then"
     assert memdir("sessions", "files", FIRST, "--at", early, "--show", "other.py").code != 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memdir.layout import Layout
-from memdir.model.model import Model, Request, ScriptedModel, calls
+from memdir.model.model import Model, Reply, Request, ScriptedModel, calls
 from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState
 from memdir.remember.turn import FinishedTurn
@@ -66,6 +66,19 @@ class Talk:
     def _finish(self, reply: str) -> FinishedTurn:
         request = Request("scripted", messages=tuple(self.messages))
         return FinishedTurn(request, self._add("assistant", Text(reply)))
+
+
+class SwitchesOff(ScriptedModel):
+    """A model with whose last reply somebody switches memory off."""
+
+    def __init__(self, steps: Sequence[object], session: SessionState) -> None:
+        super().__init__(steps)  # type: ignore[arg-type]
+        self.session = session
+
+    async def complete(self, request: Request, **more: Any) -> Reply:
+        reply = await super().complete(request, **more)
+        self.session.memory_is_on = bool(reply.message.tool_uses)
+        return reply
 
 
 @dataclass

@@ -33,7 +33,7 @@ from memdir.store.topic import MemoryType
 from memdir.store.trust import Trust
 from memdir.transcript.message import Message, Text, ToolResult, ToolUse
 from tests.conftest import Clock, Ran
-from tests.remember.conftest import Bench, Talk, topic
+from tests.remember.conftest import Bench, SwitchesOff, Talk, topic
 from tests.security.fakes import github_token
 
 Memdir = Callable[..., Ran]
@@ -68,6 +68,12 @@ def answers(model: ScriptedModel) -> str:
 
 
 # Extraction
+
+
+async def test_a_line_is_not_written_where_memory_is_off_by_then(bench: Bench) -> None:
+    """S5."""
+    await learns(bench.talk(SwitchesOff([*adds(bench, LINE), says("Noted.")], bench.session), is_log=True))
+    assert files(bench.store) == [] and bench.session.extract_cursor == ""
 
 
 async def test_a_turn_becomes_a_line_with_our_time_and_nothing_else(bench: Bench) -> None:

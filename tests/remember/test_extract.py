@@ -28,7 +28,7 @@ from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.undo import undo
 from memdir.transcript.message import Message, Text, ToolUse, assistant, user
-from tests.remember.conftest import Bench, Talk, topic
+from tests.remember.conftest import Bench, SwitchesOff, Talk, topic
 from tests.security.fakes import github_token
 from tests.timing import cpu_seconds
 
@@ -666,6 +666,15 @@ async def test_the_switch_turned_off_in_mid_session_stops_the_trailing_run(bench
     await talk.extraction.drain()
     assert len(model.requests) == 1
     assert "memory_off" in bench.skips
+
+
+async def test_what_is_switched_off_after_the_last_reply_is_not_written(bench: Bench) -> None:
+    """S5: what a model wrote is judged for a while, and a person may switch memory off meanwhile."""
+    talk = bench.talk(SwitchesOff(writes_rule(bench), bench.session))
+    talk.extraction.turn_ended(talk.says(SAID))
+    await talk.extraction.drain()
+    assert not Path(bench.store.root, "feedback_no_mocks.md").exists()
+    assert bench.session.extract_cursor == "" and talk.extraction.has_failed, "it was said before"
 
 
 async def test_code_and_tool_output_alone_start_nothing(bench: Bench) -> None:

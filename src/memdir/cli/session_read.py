@@ -286,8 +286,9 @@ class SessionFiles:
 
         ref = chosen(context, options.session)
         at = full_id(ref.path, options.at) if options.at else resume(ref.path).leaf
-        transcript = context.memory.transcript(ref.id)
-        history = FileHistory(transcript, context.memory.layout.file_history(ref.id))
+        memory = context.require_enabled() if options.restore else context.memory
+        transcript = memory.transcript(ref.id)
+        history = FileHistory(transcript, memory.layout.file_history(ref.id))
         try:
             if options.show:
                 content = history.show(options.show, at)

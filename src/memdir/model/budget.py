@@ -276,7 +276,7 @@ class BudgetedModel:
 
     async def complete(self, request: Request, *, on_text: Callable[[str], None] | None = None) -> Reply:
         await self._wait_for_budget()
-        self._require_on()
+        require_on(is_on=self.is_on())
         try:
             reply = await ask_in_time(self.model, request, on_text=on_text)
         except ModelError as error:
@@ -288,13 +288,8 @@ class BudgetedModel:
                 self._write_down(request.model, Usage(input=estimated_tokens(request)), failure="cancelled")
             raise
         self._write_down(reply.model or request.model, reply.usage)
-        self._require_on()
+        require_on(is_on=self.is_on())
         return reply
-
-    def _require_on(self) -> None:
-        """Work that was under way when a person switched memory off ends here: nothing comes of it (S5)."""
-        if not self.is_on():
-            raise ModelError("memory was switched off", kind="memory_off", remedy="It goes on when memory is on again")
 
     async def close(self) -> None:
         await self.model.close()
@@ -320,6 +315,12 @@ class BudgetedModel:
             else:
                 return
             await self.sleep(min(pause, LONGEST_NAP_SECONDS))
+
+
+def require_on(*, is_on: bool) -> None:
+    """Work that was under way when a person switched memory off ends here: nothing comes of it (S5)."""
+    if not is_on:
+        raise ModelError("memory was switched off", kind="memory_off", remedy="It goes on when memory is on again")
 
 
 def under_budget(model: Model, counted: Callable[[Model], BudgetedModel]) -> Model:

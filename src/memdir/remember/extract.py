@@ -26,6 +26,7 @@ from memdir.agent.workspace import Draft, Workspace
 from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index, is_inside
 from memdir.errors import BadMemoryFile, BudgetReached, DiskError, MemdirError, ModelError
 from memdir.events import memory_extracted, tell
+from memdir.model.budget import require_on
 from memdir.model.job import ExtractJob, MemoryFolder, minute_of
 from memdir.model.model import CUT_OFF, Model, Request
 from memdir.model.window import DEFAULT_WINDOW
@@ -299,6 +300,7 @@ class Extraction:
         or after it is written, and finds it then."""
         written = []
         with self.session.locked():
+            require_on(is_on=self.session.memory_is_on)  # it takes a while to judge what a model wrote
             if self.session.is_purged(said):
                 return None
             for base in workspace.bases():  # each history tells of its own
@@ -332,6 +334,7 @@ class Extraction:
 
         def write() -> list[LogLine] | None:
             with self.session.locked():
+                require_on(is_on=self.session.memory_is_on)
                 return None if self.session.is_purged(dated) else draft.write(moment, self.plan.zone, by)
 
         written = await asyncio.to_thread(write)
