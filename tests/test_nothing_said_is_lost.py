@@ -347,6 +347,47 @@ async def test_a_home_that_cannot_be_written_to_costs_the_conversation_nothing(p
     await memory.close()
 
 
+async def test_a_home_that_refuses_all_costs_the_conversation_nothing_and_is_asked_again(
+    project: Path, tmp_path: Path, events: Events
+) -> None:
+    home = tmp_path / "disk"
+    home.write_text("a file stands here, as a full disk would")
+    memory = open_memory(project, home=str(home), model=BuiltinModel(), sink=events, flags=OFF)
+    async with memory.session("monday") as session:
+        assert session.prompt() and await session.recall("Which port does staging listen on?", wait=20) == []
+        session.turn_ended(*anthropic(FACTS[0]))
+        assert ("begin of a session", "DiskError") in [
+            (event.fields.get("what"), event.fields.get("reason")) for event in events.events
+        ]
+        home.unlink()
+        session.turn_ended(*anthropic(FACTS[2]))
+    assert kept(memory) >= 1
+    await memory.close()
+
+
+async def test_what_only_the_network_kept_from_being_learned_is_learned_once_it_is_back(project: Path) -> None:
+    """X10: a server does not begin its sessions anew because a provider was down for an hour."""
+
+    class Back(Failing):
+        is_back = False
+
+        async def complete(self, request: Request, *, on_text: object = None) -> Reply:
+            return await (BuiltinModel() if self.is_back else super()).complete(request)
+
+    memory = open_memory(project, model=(model := Back()), flags=OFF)
+    async with memory.session("monday") as session:
+        for fact in FACTS[:2]:
+            session.turn_ended(*anthropic(fact))
+            await session.extraction.drain()
+        assert kept(memory) == 0 and session.extraction.has_failed
+        model.is_back = True
+        session.turn_ended(*anthropic(FACTS[2]))
+        await session.extraction.drain()
+        assert kept(memory) == 3 and not session.extraction.has_failed
+        assert not os.path.exists(memory.layout.unlearned("monday"))
+    await memory.close()
+
+
 def test_without_a_loop_one_is_told_what_is_missing(project: Path) -> None:
     session = open_memory(project).session("monday")
     for call in (lambda: session.turn_ended(*anthropic("Hello")), lambda: session.prefetch("Hello")):

@@ -7,6 +7,7 @@ and who holds it sees what holds now.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError, LockBusy, MemdirError, UsageError
@@ -86,8 +87,6 @@ class Places:
         """Read again where a file is another one than before; as they were while somebody is at one."""
         stamp = settings_stamp(self._ruled_by)
         if stamp != self._stamp:
-            from contextlib import suppress
-
             self._stamp = stamp
             with suppress(MemdirError):
                 self._now = load_settings(self.environment, self._ruled_by, flags=self._flags)
@@ -277,9 +276,10 @@ class Stores:
         return adoption if adoption.adopted or adoption.candidates else None
 
     def begin(self) -> None:
-        """Start, unless that was done."""
-        if not self._is_started:
-            self.start()
+        """Start, unless that was done. A disk that refuses costs the conversation nothing, and is asked again."""
+        with suppress(DiskError):
+            if not self._is_started:
+                self.start()
 
     def start(self) -> Adoption | None:
         """What every session begins with: find a lost store (I1), create the directory (S4), finish a broken write.
@@ -288,16 +288,14 @@ class Stores:
         adoption = self.find_lost() if places.settings.enabled else None
         if not places.settings.enabled:  # the settings that were found with the store may say so, too
             return adoption
-        self._is_started = True
         for store in self.of_project():
             store.ensure()
         if places.learns_for_all_projects:
-            from contextlib import suppress
-
             with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
                 self.of("user").ensure()
         if places.is_ours:
             from memdir.store.identity import remember_identity
 
             remember_identity(places.place, places.layout)
+        self._is_started = True
         return adoption

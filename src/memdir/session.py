@@ -398,9 +398,8 @@ class Session:
     def should_compact(self) -> bool:
         """Whether the conversation fills so much of the model's window that it should be compacted now (N7). A host
         that keeps its conversation itself shortens that itself, and then calls `clear`."""
-        if self._last is None or self._is_emptied:
-            return False
-        return self.compaction.is_due(context_tokens(*self._last))
+        last = None if self._is_emptied else self._last
+        return last is not None and self.compaction.is_due(context_tokens(*last))
 
     async def compact(self, *, keep: str = "", is_automatic: bool = False) -> Compacted | Skipped:
         """Put a summary in the place of what `conversation` holds, and behind it its last messages (N7). `keep` is what

@@ -221,6 +221,9 @@ class Extraction:
             self._waiting = [one for one in self._waiting if one is not turn]
             if left is not None:
                 self._left.append(left)
+            else:  # somebody answers again: what only the network kept from being learned need not wait for a start
+                self._waiting += [one for one in self._left if not one.tries]
+                self._left = [one for one in self._left if one.tries]
 
     async def _guarded(self, turn: FinishedTurn) -> FinishedTurn | None:
         """Background work never breaks the conversation: a failure is an event, and the same messages come again.

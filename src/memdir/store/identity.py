@@ -167,12 +167,8 @@ def _is_settled(known: Identity | None, root: str) -> bool:
 def _write_identity(place: Place, identity: Identity) -> None:
     import json
 
-    text = {
-        "root": identity.root,
-        "rootCommits": identity.root_commits,
-        "remotes": identity.remotes,
-        "mark": identity.mark,
-    }
+    of_git = {"rootCommits": identity.root_commits, "remotes": identity.remotes}
+    text = {"root": identity.root, **of_git, "mark": identity.mark}
     data = json.dumps(text, indent=2).encode("utf-8", "surrogateescape") + b"\n"
     for path in (place.identity_copy, place.identity):
         write_bytes_atomic(path, data)
