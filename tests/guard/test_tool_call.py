@@ -395,11 +395,18 @@ def test_what_goes_into_a_folder_or_with_it_is_written(tmp_path: Path, command: 
         ("cp .env kept", True),
         ("docker run --env-file=.env x", True),
         ("bash -lc 'cat app/.env'", True),
+        ("grep KEY < .env", True),
+        ("while read line; do echo $line; done <'.env'", True),
+        ('echo "$(< .env)"', True),
+        ("wc 0<.env", True),
         ("echo .env", False),
         ("echo X=1 >> .env", False),
         ("cp .env.example .env", False),
         ("rm .env", False),
         ("git commit -m 'cat .env'", False),
+        ("cat <<.env\nx\n.env", False),
+        ("cat <<< .env", False),
+        ("[[ a < .env ]]", False),
         ("ls -a", False),
     ],
 )
@@ -408,6 +415,13 @@ def test_a_file_that_a_command_is_given_is_read(command: str, is_read: bool) -> 
     for given in ({"command": command}, {"cmd": command}):
         assert ToolCall("exec_command", given, root="/p").breaches("read", ".env") == is_read
     assert not ToolCall("Bash", {"command": command}, root="/p").breaches("read", ""), "no file is named"
+
+
+@pytest.mark.parametrize("tool", ["Grep", "grep", "grep_search", "search_file_content"])
+def test_a_file_that_is_searched_by_itself_is_read(tool: str) -> None:
+    """Its lines come back as those of one that is read; of a folder nobody knows which."""
+    for path, is_read in (("/p/.env", True), ("app/.env", True), ("/p", False), (".env.example", False)):
+        assert ToolCall(tool, {"pattern": "KEY", "path": path}, root="/p").breaches("read", ".env") == is_read
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,16 @@ class TooMuch(ValueError):
 
 class ShellCommand:
     """One command with its words, where in them a program may stand: first, and behind whatever starts another; the
-    files that what it prints goes to; and texts that a line writes into files."""
+    files that what it prints goes to, and that what it reads comes from; and texts that a line writes into files."""
 
-    __slots__ = ("starts", "targets", "words", "written")
+    __slots__ = ("sources", "starts", "targets", "words", "written")
 
-    def __init__(self, words: list[str], targets: Sequence[str] = (), written: Sequence[str] = ()) -> None:
+    def __init__(
+        self, words: list[str], targets: Sequence[str] = (), sources: Sequence[str] = (), written: Sequence[str] = ()
+    ) -> None:
         self.words = words
         self.targets = targets
+        self.sources = sources
         self.written = written
         program = _name(words[0]) if words else ""
         runs = 0 if program in _RUNNERS else _run_by_word(words) if program not in _WRITERS else len(words)
@@ -72,7 +75,7 @@ def commands_in(line: str, depth: int = 0, quotes: str = "") -> Iterator[ShellCo
     for words in reader.commands():
         bare = [word for word in map(_without_variables, words) if word]
         ways = (words, bare) if bare != words else (words,)  # a variable may hold nothing, a substitution print nothing
-        yield from [ShellCommand(way, reader.targets) for way in ways]
+        yield from [ShellCommand(way, reader.targets, reader.sources) for way in ways]
         reader.texts += [(text, "") for text in dict.fromkeys(text for one in ways for text in _lines_given(one))]
     if reader.written:
         yield ShellCommand([], written=[*reader.written])
@@ -174,7 +177,7 @@ class _Level:
 
     __slots__ = (
         *("cases", "given", "heredocs", "is_kept", "is_run", "is_sum", "left", "quotes", "signs"),
-        *("target", "targets", "word", "words"),
+        *("sources", "target", "targets", "word", "words"),
     )
 
     def __init__(self, quotes: str = "", *, is_sum: bool = False) -> None:
@@ -183,8 +186,9 @@ class _Level:
         self.words: list[str] = []
         self.word: list[str] | None = None  # of its parts; None between words
         self.signs: set[int] = set()  # which of them are braces and commas without quotes
-        self.target = ""  # the sign before a word that names where something goes, and is none of the command's
+        self.target = ""  # the sign before a word that says where something goes or comes from, none of the command's
         self.targets: list[str] = []  # the files that it goes to
+        self.sources: list[str] = []  # and that it comes from
         self.cases = 0  # open ones: there a `)` stands behind each pattern
         self.is_run = False  # whether a shell stands in this pipe
         self.is_kept = False  # whether it ends in a file
@@ -203,6 +207,7 @@ class _LineReader:
         self._heredocs: list[_Heredoc] = []  # that begin behind this line
         self._room = MAX_EXPANDED
         self.targets: list[str] = []  # of the command that was read last
+        self.sources: list[str] = []
         self.texts: list[tuple[str, str]] = []  # that are to be read as lines of their own, and within which quotes
         self.written: dict[str, None] = {}  # texts that go into files, each once
 
@@ -364,6 +369,8 @@ class _LineReader:
             level.words += made
         elif level.target == "<<<":
             level.given.append(word)
+        elif level.target == "<":
+            level.sources += made
         elif ">" in level.target and not (level.target.endswith("&") and word.strip("-").isdigit()):
             level.targets += [path for path in made if not path.startswith("/dev/")]
         level.target = ""
@@ -397,6 +404,7 @@ class _LineReader:
         self._end_word(level)
         level.target = ""
         self.targets, level.targets = level.targets, []
+        self.sources, level.sources = level.sources, []
         words, start = level.words, 0
         while start < len(words) and (words[start] in _WORDS_BEFORE or _is_assignment(words[start])):
             start += 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TOOLS = {
     "shell": "bash shell shell_command run_shell_command local_shell exec_command unified_exec powershell terminal",
     "write": "write edit multiedit notebookedit write_file edit_file create_file replace apply_patch patch str_replace",
-    "read": "read read_file read_many_files notebookread view",
+    "read": "read read_file read_many_files notebookread view grep grep_search search_file_content",
     "web": "webfetch websearch web_fetch web_search google_web_search fetch",
     "text": "",  # what is written into files
 }
@@ -206,7 +206,8 @@ def _files_of(command: ShellCommand) -> Iterator[str]:
 
 
 def _read_by(command: ShellCommand, written: Set[str]) -> Iterator[str]:
-    """What a command is given and does not write: whichever of it is a file may be read."""
+    """What a command is given and does not write: whichever of it is a file may be read; so is what `<` names."""
+    yield from command.sources if command.words[:1] != ["[["] else ()
     given = (word.partition("=")[2] if _is_option(word) else word for word in command.words[1:])
     is_said = command.words[:1] in (["echo"], ["printf"])
     yield from () if is_said else (path for path in given if path and path not in written)
