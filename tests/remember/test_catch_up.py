@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +23,10 @@ from memdir.memdir import open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.model import Model, Reply, Request, ScriptedModel, calls, says
 from memdir.remember.catch_up import IDLE_SECONDS, MAX_SESSIONS, CatchUp
-from memdir.remember.extract import ExtractionPlan
+from memdir.remember.extract import Extraction, ExtractionPlan
 from memdir.remember.session_state import SessionState, Unlearned
 from memdir.remember.turn import FinishedTurn
+from memdir.store.log_lines import PATTERN
 from memdir.store.store import MemoryStore
 from memdir.transcript.conversation import Conversation
 from memdir.transcript.message import Message, Text, ToolUse, user
@@ -331,6 +334,64 @@ async def test_a_session_that_is_resumed_meanwhile_is_left_to_its_user(
     second.transcript.close()
     assert len(model.requests) == 1
     assert not SessionState.load("two", layout).extract_cursor
+
+
+class Waiting:
+    """A model whose answer comes when it is told to."""
+
+    def __init__(self, *answers: Reply) -> None:
+        self._model, self.is_asked, self.is_told = ScriptedModel(answers), asyncio.Event(), asyncio.Event()
+
+    async def complete(self, request: Request, **more: Any) -> Reply:
+        self.is_asked.set()
+        await self.is_told.wait()
+        return await self._model.complete(request, **more)
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("is_log", [False, True], ids=["memories", "a daily log"])
+@pytest.mark.parametrize("is_caught_up_first", [False, True], ids=["it ends first", "catching up ends first"])
+async def test_a_session_that_is_gone_on_with_while_it_is_caught_up_on_is_learned_from_once(
+    talk: Callable[..., Conversation],
+    machine: Callable[[Model], CatchUp],
+    layout: Layout,
+    is_caught_up_first: bool,
+    is_log: bool,
+) -> None:
+    """X4, X5: whichever learns from it first, the other one hears of that before it writes."""
+    conversation, plan = talk("one"), replace(machine(Waiting()).plan, is_log=is_log)
+    store = plan.stores[0]
+
+    def write(text: str) -> Reply:
+        topic = f"---\nname: {text}\ndescription: {text}\ntype: feedback\n---\n\n{text}\n"
+        path = os.path.join(store.root, PATTERN if is_log else f"feedback_{len(text)}.md")
+        return calls(("Write", {"file_path": path, "content": f"- {text}" if is_log else topic}))
+
+    other = Waiting(write("Never mock the database in tests."), says("Kept."))
+    own = Waiting(write("Use a real database, never mock it."), *[says("Kept.")] * 3)
+    behind = replace(machine(other), plan=plan)
+    catching_up = asyncio.create_task(behind.run("x"))
+    await other.is_asked.wait()
+    gone_on = Extraction(SessionState.load("one", layout), plan, own, behind.sink, behind.clock)
+    conversation.add(user("Go on."))
+    reply = conversation.add(Message("assistant", (Text("With pleasure."),)))
+    conversation.transcript.close()
+    gone_on.turn_ended(FinishedTurn(Request("scripted", messages=conversation.messages[:-1]), reply))
+    learning = asyncio.create_task(gone_on.drain())
+    await own.is_asked.wait()
+    first, second = (other, own) if is_caught_up_first else (own, other)
+    first.is_told.set()
+    await (catching_up if is_caught_up_first else learning)
+    second.is_told.set()
+    await asyncio.gather(catching_up, learning)
+    told = "\n".join(one.read_text() for one in Path(store.root).rglob("*.md") if one.name != "MEMORY.md")
+    assert (SAID[:8] in told) == is_caught_up_first
+    assert ("Use a real" in told) != is_caught_up_first
+    state = SessionState.load("one", layout)
+    assert state.extract_cursor == reply.id
+    gone_on.session.note_docs({"a.md": ""})
+    assert SessionState.load("one", layout).extract_cursor == reply.id
 
 
 async def test_dates_count_from_the_day_on_which_they_were_said(

@@ -309,7 +309,8 @@ def _plain_entries(data: bytes, digest_bytes: int, is_hidden: Callable[[str], bo
         name = data[name_at:name_end]
         if flags & _LENGTH != min(len(name), _LENGTH) or (version == 2 and flags & _EXTENDED):
             raise _bad_index("is damaged")
-        _check_path(name)
+        if any(part.lower() in (b"", b".", b"..", b".git") for part in name.split(b"/")):
+            raise _bad_index("holds a path that leads out of the project")
         if mode & _KIND != _SUBMODULE:
             if mode not in _MODES:
                 raise _bad_index(f"holds an entry of mode {mode:o}")
@@ -322,11 +323,6 @@ def _plain_entries(data: bytes, digest_bytes: int, is_hidden: Callable[[str], bo
             )
         at = end
     _check_extensions(data[at : len(data) - digest_bytes])
-
-
-def _check_path(name: bytes) -> None:
-    if any(part.lower() in (b"", b".", b"..", b".git") for part in name.split(b"/")):
-        raise _bad_index("holds a path that leads out of the project")
 
 
 def _check_extensions(rest: bytes) -> None:

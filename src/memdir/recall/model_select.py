@@ -213,7 +213,9 @@ def _found_in(text: str) -> list[object] | None:
         if isinstance(value, dict) and (listed := _listed(value)) is not None:
             answer, at = listed, end
         elif isinstance(value, list):
-            bare = value if _is_list_of_names(value, beside=text[:at] + text[end:]) else bare
+            # An empty list answers only when it stands alone: in the midst of prose it may be a piece of code.
+            is_alone = not (text[:at] + text[end:]).strip(FENCE)
+            bare = value if any(isinstance(item, str | dict) for item in value) or (is_alone and not value) else bare
             at = end
         else:
             at += 1  # the answer may be inside
@@ -226,8 +228,3 @@ def _listed(found: dict[str, object]) -> list[object] | None:
     if isinstance(wanted, str):
         return [wanted]
     return list(wanted) if isinstance(wanted, list | dict) else None
-
-
-def _is_list_of_names(found: list[object], *, beside: str) -> bool:
-    """An empty list answers only when it stands alone: in the midst of prose it may be a piece of code."""
-    return any(isinstance(item, str | dict) for item in found) if found else not beside.strip(FENCE)

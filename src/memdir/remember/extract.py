@@ -112,6 +112,7 @@ class Extraction:
     _waiting: list[FinishedTurn] = field(default_factory=list)  # the one that runs is the first
     _left: list[FinishedTurn] = field(default_factory=list)  # tried again at the next start, unless they come again
     _unfinished: FinishedTurn | None = None  # up to a reply that calls tools
+    _begun: str = ""  # where the cursor stood as the run began
     _abort: Abort = field(default_factory=Abort)
     progress: ForkProgress = field(default_factory=ForkProgress)  # of the run that goes on
 
@@ -245,13 +246,16 @@ class Extraction:
         return None if is_done else failed
 
     async def extract(self, turn: FinishedTurn) -> Extracted | Skipped:
-        """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4)."""
+        """Run over what came after the cursor. The cursor moves only when the memories are on disk (X4). Once more
+        about the rest, where something of it is settled by then; what is past comes again by itself."""
         with foreseen():
-            return await self._extract(turn)
+            while (outcome := await self._extract(turn)) is None and not turn.is_past:
+                pass
+            return outcome or self._skip("not_finished: settled elsewhere")
 
-    async def _extract(self, turn: FinishedTurn) -> Extracted | Skipped:
+    async def _extract(self, turn: FinishedTurn) -> Extracted | Skipped | None:
         turn = self._timed(turn)
-        said = self.session.heard(turn.messages)
+        said, self._begun = self.session.heard(turn.messages), self.session.extract_cursor
         dated = [replace(message, timestamp=self._time_of(message)) for message in said]
         new = [message for message in messages_after(dated, self.session.extract_cursor) if not message.is_off]
         roots = [store.root for store in self.plan.stores]
@@ -268,7 +272,7 @@ class Extraction:
         judge = DraftJudge(self.plan.stores, [message for message in said if not message.is_off], forgotten)
         if self.plan.is_log:
             draft = LogDraft(self.plan.stores[0], judge)
-            return await self._log(turn.of(said), new, dated, saved, draft) or await self.extract(turn)
+            return await self._log(turn.of(said), new, dated, saved, draft)
         workspace = Workspace(self.plan.stores, judge.rule, keeps_lines=True)
         tools = Toolbox(memory_tools(), ToolContext(self.plan.cwd, workspace))
         gate = memory_gate([store.root for store in self.plan.stores], cwd=self.plan.cwd)
@@ -281,8 +285,8 @@ class Extraction:
         lost = unwritten + len(workspace.lost) + len(await asyncio.to_thread(workspace.drop_conflicts))
         weighed = await asyncio.to_thread(weigh, workspace, judge)
         written = self._write(workspace, weighed.lineages, turn, dated)
-        if written is None:  # some of it was purged while the model thought: it is asked again about the rest
-            return await self.extract(turn)
+        if written is None:
+            return None
         topics = [draft for draft in written if draft.key != INDEX_NAME]
         team = sum(draft.store.scope == "team" for draft in topics)
         work = {
@@ -296,15 +300,19 @@ class Extraction:
         }
         return self._settled(tuple(draft.key for draft in topics), report, work, new)
 
+    def _is_settled(self, said: Sequence[Message]) -> bool:
+        """Whether some of it was purged (L2), or learned from by another program, while the model thought."""
+        require_on(is_on=self.session.memory_is_on)  # it takes a while to judge what a model wrote
+        return self.session.is_purged(said) or self.session.extract_cursor != self._begun
+
     def _write(
         self, workspace: Workspace, lineages: Mapping[str, Lineage], turn: FinishedTurn, said: Sequence[Message]
     ) -> list[Draft] | None:
-        """Put the drafts on disk; None where a person purged some of what was said (L2). A purge comes before this look
-        or after it is written, and finds it then."""
+        """Put the drafts on disk; None where what was said is settled. A purge comes before this look or after it is
+        written, and finds it then."""
         written = []
         with self.session.locked():
-            require_on(is_on=self.session.memory_is_on)  # it takes a while to judge what a model wrote
-            if self.session.is_purged(said):
+            if self._is_settled(said):
                 return None
             for base in workspace.bases():  # each history tells of its own
                 drafts = [draft for draft in workspace.changed() if draft.store.place.base == base]
@@ -337,8 +345,7 @@ class Extraction:
 
         def write() -> list[LogLine] | None:
             with self.session.locked():
-                require_on(is_on=self.session.memory_is_on)
-                return None if self.session.is_purged(dated) else draft.write(moment, self.plan.zone, by)
+                return None if self._is_settled(dated) else draft.write(moment, self.plan.zone, by)
 
         written = await asyncio.to_thread(write)
         if written is None:

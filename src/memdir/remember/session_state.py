@@ -44,6 +44,7 @@ class SessionState:
     layout: Layout
     memory_is_on: bool = True
     extract_cursor: str = ""
+    kept_cursor: str = ""  # where it stood on disk when we last looked: what is there now, another program moved
     went_back_from: str | None = None  # where the cursor stood, while what was said earlier is learned from
     turns_since_extraction: int = 0
     summarized_up_to: str = ""
@@ -212,11 +213,14 @@ class SessionState:
                     os.unlink(path)  # whoever waits for it finds it gone and takes the next: nothing is left behind
 
     def _hear_of_others(self) -> None:
-        """Take in what others have noted that nothing is learned from: that grows, but for purges that were undone."""
+        """Take in what others have learned, and noted that nothing is learned from: that grows, but for purges that
+        were undone."""
         with suppress(OSError):
             found = self._kept()
             self.lost_until = max(self.lost_until, found["lost_until"])
             if "purged" in found:
+                if found["kept_cursor"] != self.kept_cursor:
+                    self.extract_cursor = self.kept_cursor = found["kept_cursor"]
                 self.purged, self.lifted = found["purged"], found["lifted"]
                 self.unheard = (self.unheard | found["unheard"]) - self.lifted
 
@@ -238,6 +242,7 @@ class SessionState:
             "user": self.user,
         }
         keep_bytes(path, json.dumps(state).encode("utf-8") + b"\n")
+        self.kept_cursor = self.extract_cursor
 
 
 @dataclass
@@ -313,6 +318,7 @@ def _fields_of(found: Mapping[str, Any]) -> dict[str, Any]:
     """What a state that was written says; a KeyError, TypeError or the like where it is damaged."""
     return {
         "extract_cursor": str(found["extractCursor"]),
+        "kept_cursor": str(found["extractCursor"]),
         "summarized_up_to": str(found["summarizedUpTo"]),
         "tokens_at_summary": int(found["tokensAtSummary"]),
         "went_back_from": found.get("wentBackFrom"),

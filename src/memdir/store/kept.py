@@ -338,14 +338,11 @@ def _is_case(news: _Unit, rule: _Unit) -> bool:
     tongue, named = tongue_of(f"{rule.text} {news.text}"), terms_in(" ".join(case))
     if not (named and rule.terms & news.terms and news.terms - rule.terms - named) or rule.label != "main":
         return False
-    is_value = any(any(map(kind, case)) and any(map(kind, split_words(rule.text))) for kind in (is_weekday, _is_number))
+    kinds = (is_weekday, lambda word: word[:1].isdigit())
+    is_value = any(any(map(kind, case)) and any(map(kind, split_words(rule.text))) for kind in kinds)
     now = words_by_meaning().get(tongue, {}).get("d=0", ())
     is_changed = meanings_in(news.text) & {"change", "durable"} or not {*now}.isdisjoint(split_words(news.text))
     return not is_value and not is_changed and bool(anywhere("own-narrows", tongue).match(news.text))
-
-
-def _is_number(word: str) -> bool:
-    return word[:1].isdigit()
 
 
 def _alike(unit: _Unit, other: _Unit) -> float:

@@ -151,12 +151,9 @@ class _SubRun:
     def _tools(self) -> Toolbox:
         session = self._lent.session  # without a memory none of its stores is one here, and the gate refuses them
         files = self._memory.files(session) if self._memory else replace(session.files, stores=list)
-        tools = [tool for tool in self._lent.tools if self._may_use(tool.spec.name)]
+        needed = FILE_TOOLS if self._memory else ()  # to keep a memory
+        tools = [one for one in self._lent.tools if self._one.may_use(one.spec.name) or one.spec.name in needed]
         return Toolbox(tools, ToolContext(self._lent.memory.layout.work_tree, files))
-
-    def _may_use(self, tool: str) -> bool:
-        """What the definition says, and what it needs to keep a memory where it has one."""
-        return self._one.may_use(tool) or (self._memory is not None and tool in FILE_TOOLS)
 
     def _request(self, box: Toolbox, messages: tuple[Message, ...], task: str) -> Request:
         one, memory = self._one, self._lent.memory

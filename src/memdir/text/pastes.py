@@ -319,11 +319,6 @@ def _names_source(text: str) -> bool:
     return len(text.split()) <= MAX_ANNOUNCING_WORDS and _has("source", text) and not _wishes(text)
 
 
-def _plainly(asking: str) -> str:
-    """A request without what makes it polite: "could you please …", which is no wish of how to work."""
-    return anywhere("polite").sub("", anywhere("asks").sub("", asking))
-
-
 def _wishes(text: str) -> bool:
     return _has("wish", text) and not _QUESTION.search(text)
 
@@ -440,7 +435,8 @@ def _split_report(sentence: str) -> list[tuple[Whose, str]]:
     head, colon, rest = headed.groups() if headed else ("", "", "")
     is_own = anywhere("scope").match(head) or anywhere("remember-this").match(head)
     if colon and rest[:1] not in "\"'“„«‘「" and not is_own:
-        if _has("hands-over", head) and not _wishes(_plainly(head)):
+        plainly = anywhere("polite").sub("", anywhere("asks").sub("", head))  # that is no wish of how to work
+        if _has("hands-over", head) and not _wishes(plainly):
             return [("own", head + colon), ("pasted", rest)]
         if _names_source(head):
             return [("own", head + colon), ("reported", rest)]

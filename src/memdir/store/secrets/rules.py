@@ -250,12 +250,9 @@ def by_sum(text: str) -> Iterator[Finding]:
         begin = match.start() - 2
         length = _IBAN_LENGTHS.partition(text[begin : match.start()].upper())[2][:2] or "0"
         whole = compiled(rf"(?:[A-Za-z0-9] ?){{{length}}}(?<! )(?![\w+/=-])").match(text, begin)
-        if whole and _is_account(whole.group().replace(" ", "").upper()):
+        iban = whole.group().replace(" ", "").upper() if whole else ""
+        if whole and int("".join(str(int(one, 36)) for one in iban[4:] + iban[:4])) % 97 == 1:
             yield RANK_FORMAT, "iban", *whole.span()
-
-
-def _is_account(iban: str) -> bool:
-    return int("".join(str(int(one, 36)) for one in iban[4:] + iban[:4])) % 97 == 1
 
 
 def _luhn(digits: str) -> int:
