@@ -360,6 +360,7 @@ def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Te
     ann, bob = team("ann", "bob")
     shared(ann, bob, x=memory_text("x", "The limit is 10."))
     edit(ann, "x.md", "10", "20")
+    ann.put("hand.md", memory_text("hand", BODY))
     push = ann.remote.push
 
     def lost(delta: Delta, *, expected: Manifest) -> PushResult:
@@ -372,10 +373,11 @@ def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Te
     edit(ann, "x.md", "20", "30")
     ann.sync(pushes_only=pushes_only)
     files = in_step(ann, bob)
-    assert list(files) == ["x.md"] and "is 30" in files["x.md"]
+    assert list(files) == ["hand.md", "x.md"] and "is 30" in files["x.md"]
+    assert "(hand.md)" in (ann.root / "MEMORY.md").read_text()
     edit(bob, "x.md", "30", "40")
     edit(ann, "x.md", "30", "50")
-    assert len(in_step(bob, ann)) == 2, "a real conflict is one"
+    assert len(in_step(bob, ann)) == 3, "a real conflict is one"
 
 
 def test_a_teammates_rename_is_taken_in_where_the_team_is_full(team: Team) -> None:

@@ -189,6 +189,7 @@ class Sync:
             groups.setdefault((key not in report.conflicts, author), {})[key] = version
         for (_, author), mine in sorted(groups.items(), key=lambda one: one[0]):
             self._take(known, author, mine, delta, report)
+        self._list_in_index(wanted)  # also what was sent from here by somebody who was killed before the answer
         back = () if known.synced else {one.author for one in delta.versions.values() if not one.is_gone}
         self._back += [name for name in new if name in back]
         known.purges |= new
@@ -496,15 +497,15 @@ class Sync:
                 report.left_out[key] = NotShared(key, reason, result.told.get(key, NOT_TAKEN))
         known.revision = result.revision
         known.held = {key: reason for key, reason in result.refused.items() if reason != "conflict"}
-        known.save()
         self._list_in_index(result.accepted)
+        known.save()
         if result.refused and not result.accepted:
             report.reason = next(iter(result.refused.values()))
 
-    def _list_in_index(self, sent: Mapping[str, Version]) -> None:
+    def _list_in_index(self, there: Mapping[str, Version]) -> None:
         """What was written, renamed or deleted by hand has its line in the index here as it has at the others'."""
-        listed = {one.key for one in Index(self.store.read_bytes(INDEX_NAME) or b"").entries()}
-        wrong = [key for key, version in sent.items() if version.is_gone == (key in listed)]
+        listed = {one.key for one in Index((self.store.read_bytes(INDEX_NAME) or b"") if there else b"").entries()}
+        wrong = [key for key, version in there.items() if version.is_gone == (key in listed)]
         if not wrong:
             return
         origin = Origin(PULLED, trust="team")  # nobody's last change: `undo` passes over it
