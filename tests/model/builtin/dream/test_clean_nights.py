@@ -90,6 +90,16 @@ def test_lines_of_one_day_are_asked_about_by_what_they_say_and_tell_their_dates_
     assert [one.description for one in topics if "July" in one.name] == ["The release is on July 5 (2026-07-05)"]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_kept"),
+    [("Always squash before merging.", True), ("Never push to main.", True), ("standup, nothing special", False)],
+)
+def test_of_lines_without_a_type_a_rule_is_kept_and_the_weather_of_the_day_is_not(line: str, is_kept: bool) -> None:
+    log = NightFile("logs/2026/06/2026-06-17.md", f"- 12:00 {line}\n".encode(), NEW)
+    edits = plan_night(Night((log,), (), NOW)).edits
+    assert bool([edit for edit in edits if edit.key != "MEMORY.md"]) is is_kept
+
+
 def test_a_long_line_of_a_log_is_kept_whole() -> None:
     """What extraction noted with its reason is no pasted message, however long it is (K3)."""
     reason = " ".join(f"reason {number} of the team" for number in range(100))

@@ -84,10 +84,6 @@ class Note:
         wanted = flat(claim)
         return any(flat(self.body[start:end]) == wanted for start, end in split(self.body))
 
-    def as_type(self, kind: str) -> Note:
-        """The same of another type: what is said has none."""
-        return Note(self.name_text, self.description, self.body, kind)
-
     @cached_property
     def title(self) -> frozenset[str]:
         """What its name names, but for figures."""

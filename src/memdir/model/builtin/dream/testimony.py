@@ -24,11 +24,12 @@ from memdir.model.builtin.dream.night import Night, NightFile, SessionText
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.settle import Neighbours, note_of
+from memdir.model.builtin.extract.wishes import unopened
 from memdir.store.log_lines import SAID_ON, lines_in, log_day
 from memdir.store.secrets import find_secrets
 from memdir.store.topic import MemoryType, Topic, guess_type
 from memdir.text.body_text import split
-from memdir.text.language import cues, fold, language, meanings_in, tokens
+from memdir.text.language import anywhere, cues, fold, language, meanings_in, tokens
 from memdir.text.naming import MAX_DESCRIPTION, file_stem, first_words, free_key, plainly
 from memdir.text.speakers import own_words
 from memdir.text.words import cut_at_word
@@ -37,8 +38,8 @@ MAX_SAID = 600  # characters: a longer message argues, tells or pastes, and extr
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 ENOUGH, ENOUGH_LOGGED = 3, 2  # signs that a statement lasts; a log line was already worth writing down once
-# What the words of a statement tell of it, by the lexicon: that it is a rule, that it lasts, that it is only likely.
-_RULE = frozenset(("always", "durable", "want"))
+# What the words of a statement tell of it, by the lexicon: that it is wished, that it lasts, that it is only likely.
+_WISHED = frozenset(("durable", "want"))
 _LASTS = frozenset(("decide", "change", "event", "durable", "owner"))
 _UNSURE = frozenset(("rumour", "suppose", "undecided"))
 LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
@@ -106,7 +107,7 @@ def _without_requests(statement: Statement) -> str:
 
 def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None:
     """A page of its own, unless a page knows it, it is not worth one, or a date in it is open."""
-    kind = statement.kind or (MemoryType.FEEDBACK if _tells(text, _RULE) else guess_type(text))
+    kind = statement.kind or (MemoryType.FEEDBACK if _is_rule(text) else guess_type(text))
     if kind is MemoryType.USER and not statement.kind:
         kind = MemoryType.PROJECT
     topic, told, _ = dated(Page("", topic_of(statement, text, kind).data, statement.time), statement.day)
@@ -127,7 +128,7 @@ def _is_news(page: Page, others: Iterable[Page]) -> bool:
     if not _tells(page.claimed_body, _LASTS):
         return False
     judge, note = shipped_judge(), note_of(page)
-    return any(judge.verdict(note_of(one), note.as_type(str(one.kind or ""))).one_subject >= NEWS for one in others)
+    return any(judge.verdict(note_of(one), note).one_subject >= NEWS for one in others)
 
 
 def _is_known(page: Page, others: Iterable[Page]) -> bool:
@@ -151,11 +152,8 @@ def topic_of(statement: Statement, text: str, kind: MemoryType) -> Topic:
 
 
 def title_of(text: str) -> str:
-    """A title: the first words, without who said it and without trailing small words."""
-    words = first_words(_SPEAKER.sub("", text)).split()
-    while len(words) > 2 and not Note(words[-1], "", "").words:
-        words.pop()
-    name = " ".join(words).split(" (")[0].strip(",;:.…—–() ")
+    """A title: the first words, without who said it."""
+    name = first_words(_SPEAKER.sub("", text)).partition(" (")[0]
     return name[:1].upper() + name[1:]
 
 
@@ -163,7 +161,7 @@ def is_request(sentence: str) -> bool:
     """Whether a sentence asks, or tells the assistant to do something now."""
     said = fold(plainly(sentence))
     first = {cue.meaning for cue in cues(said, tokens(said), language(said)) if not cue.at}
-    return sentence.rstrip().endswith(("?", "？")) or ("request" in first and not _tells(sentence, _RULE))
+    return sentence.rstrip().endswith(("?", "？")) or ("request" in first and not _is_rule(sentence))
 
 
 def is_worth_keeping(statement: Statement, text: str) -> bool:
@@ -173,7 +171,13 @@ def is_worth_keeping(statement: Statement, text: str) -> bool:
     signs = (_FIGURE.search(_DATE.sub("", text)), _NAME.search(text.strip()), _tells(text, _LASTS))
     if is_dated or sum(map(bool, signs)) >= (ENOUGH_LOGGED if statement.is_log else ENOUGH):
         return True
-    return statement.is_log and (statement.kind is not None or _tells(text, _RULE))
+    return statement.is_log and (statement.kind is not None or _is_rule(text))
+
+
+def _is_rule(text: str) -> bool:
+    """Whether it says how things are to be done from now on; "nothing special" says no more than that all is well."""
+    is_forbidden = meanings_in(text) >= {"always", "forbid"}
+    return is_forbidden or _tells(text, _WISHED) or bool(anywhere("rule-begins").match(unopened(text)))
 
 
 def _tells(text: str, meanings: frozenset[str]) -> bool:
