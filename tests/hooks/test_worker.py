@@ -228,6 +228,27 @@ def test_nothing_that_was_said_while_memory_was_off_is_learned_from_a_past_sessi
 
 
 @pytest.mark.parametrize("agent", ["claude", "opencode"], indirect=True)
+def test_a_session_that_another_project_knows_of_is_none_of_the_past_of_the_folder_around_that(
+    agent: Agent, memdir: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """S3, S5: neither is a repository, and memory was off in it, which the folder around does not know."""
+    agent.project = tmp_path.resolve() / "papers" / "diary"
+    agent.project.mkdir(parents=True)
+    memdir("attach", agent.host, "--yes")
+    memdir("remember", "The office is in Lyon.", "--project", str(agent.project))
+    memdir("attach", "--not-here", "--project", str(agent.project))
+    agent.prompt(UNHEARD)
+    agent.say(UNHEARD, "I will use Kafka.")
+    agent.stop()
+    seen_by_its_client(agent)
+    around = ("--project", str(agent.project.parent))
+    assert "nothing that is not known yet" in memdir("attach", "--past", "--dry-run", *around).err
+    agent.session = "0b9e4c52-7a11-4c1e-9f10-5d1f0c6f7a02"
+    agent.say(OTHER, "I will use PostgreSQL.")
+    assert "1 past session" in memdir("attach", "--past", "--dry-run", *around).err, "nobody knows of that"
+
+
+@pytest.mark.parametrize("agent", ["claude", "opencode"], indirect=True)
 def test_a_worker_that_is_killed_while_it_learns_what_was_said_before_loses_nothing_and_learns_nothing_twice(
     agent: Agent, layout: Layout, memories: Memories
 ) -> None:

@@ -51,7 +51,13 @@ class PastSessions:
     def of(memory: MemDir, hosts: Collection[str]) -> PastSessions:
         sources, layout = all_sources(memory.places.environment), memory.layout
         asked = [sources[HOSTS[host]] for host in HOSTS if host in hosts]
-        found = [_left(ref, source, layout) for source in asked for ref in source.sessions(layout.work_tree)]
+        others = [os.path.join(layout.projects, slug) for slug in names_in(layout.projects) if slug != layout.slug]
+        found = [
+            _left(ref, source, layout)
+            for source in asked
+            for ref in source.sessions(layout.work_tree)
+            if not any(os.path.lexists(os.path.join(other, ref.id)) for other in others)  # another project knows of it
+        ]
         known = _text(_taken_over(layout)).split()
         notes = dict.fromkeys(one for one in _notes(memory, hosts) if _sum(one) not in known)
         return PastSessions(tuple(sorted(filter(None, found), key=lambda ref: ref.modified)), tuple(notes))
