@@ -27,9 +27,8 @@ SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
 PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = {"plain": 0.1, "short": 0.3, "later": 0.2, "moved": 0.1}  # how likely a rule must be
-NOT_WISHED = frozenset({"irony", "onlynow"})  # "from now on could you write …" is a wish all the same
 ERRAND = frozenset({"request", "ack", "moment", "polite"})  # of what stands in one sentence with a wish, and is none
-NOT_MEANT = NOT_WISHED | {"rumour", "compose", "story"}
+NOT_MEANT = frozenset({"onlynow", "rumour", "compose", "story"})
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
 MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
 
@@ -92,7 +91,7 @@ def find_candidates(
 def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, or something moved."""
     is_announced, around = False, frozenset[str]()
-    jest = frozenset[str]().union(*(one.meanings for one in turn.seen)) & {"irony"}  # who jests says no rule
+    is_jest = any("irony" in one.meanings for one in turn.seen)  # who jests says no rule
     due = judge.due(feature for seen in turn.seen for feature in seen.features)
     thought = [judge.probabilities(seen.features, seen.words, due) for seen in turn.seen]
     meant = _pointed_at(turn, thought)
@@ -101,8 +100,8 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         is_head = text.endswith((":", "："))
         rule, _ = rule_and_reason(text, turn.language)  # "otherwise the build fails" tells no story
         around |= seen.meanings if rule == text else meanings_in(rule)
-        is_meant = "question" not in seen.features and not (around | jest) & NOT_MEANT
-        is_told = is_announced or at in meant or _is_told(seen, seen.meanings | jest)
+        is_meant = not is_jest and "question" not in seen.features and not around & NOT_MEANT
+        is_told = is_announced or at in meant or (not is_jest and _is_told(seen))
         is_ruled = is_meant and (_is_rule(seen, judge) or corrected(text, turn.language, known) is not None)
         is_announced = is_meant and (
             announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
@@ -126,12 +125,10 @@ def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]
     return found
 
 
-def _is_told(seen: Seen, meanings: frozenset[str]) -> bool:
-    """Whether a clause asks for it in so many words and means it; what is wished may be a maybe."""
-    if not seen.wish:
-        return False
-    jokes = "irony" in seen.meanings if seen.wish.kind == "remember-this" else meanings & NOT_WISHED
-    return is_said(seen.clause.text[seen.wish.says :]) and not announces(seen.clause.text, seen.wish) and not jokes
+def _is_told(seen: Seen) -> bool:
+    """Whether a clause asks for it in so many words; what is wished may be a maybe."""
+    text, wish = seen.clause.text, seen.wish
+    return bool(wish and is_said(text[wish.says :]) and not announces(text, wish))
 
 
 def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:

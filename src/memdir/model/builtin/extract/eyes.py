@@ -31,7 +31,6 @@ _PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+|(?<![\w-])[\w-]+file\b")  # 
 _COMMAND = re.compile(r"\b(?:make|just|npm|pnpm|yarn|cargo)(?: run)? [\w:-]+")
 _COMMAND_FILES = ("Makefile", "justfile", "package.json", "Cargo.toml")
 _SYMBOL = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+\b|(?<=`)\w+(?=`)|\b\w+(?=\(\))")
-_HISTORY = re.compile(r"\bgit (?:log|blame|history) (?:has|knows|says|shows|tells)\b", re.IGNORECASE)
 _OF_CODE = terms_in(
     "call cargo class code command constant default define field file folder function just live make method module npm "
     "parameter path pnpm project repo repository return run script set sit start target variable yarn "
@@ -86,12 +85,12 @@ def _is_derivable(turn: UserTurn, kind: MemoryType, project: str) -> bool:
     """Whether the project's files say it, and all of it: what is judged, denied or wanted, or why, stands in none."""
     said = " ".join(one.clause.text for one in turn.seen)
     meanings = frozenset().union(*(one.meanings for one in turn.seen))
-    is_wanted = kind is MemoryType.FEEDBACK or meanings & _OWN or any(one.dates for one in turn.seen)
+    is_wanted = kind is MemoryType.FEEDBACK or meanings & _OWN
     if not project or is_wanted or anywhere("negated").search(said):
         return False
     told, place = " ".join(_told_of(said, project)), WHERE_IN_CODE.search(said)
     more = terms_in(said[place.end() :] if place else said) - _OF_CODE
-    return bool(_HISTORY.search(said)) or (bool(told) and more <= terms_in(told))
+    return bool(told) and more <= terms_in(told)
 
 
 def _told_of(said: str, project: str) -> Iterator[str]:

@@ -26,7 +26,7 @@ _SYMBOL = re.compile(r"\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b
 _NAME = re.compile(r"(?<=[a-z,;:]\s)[A-Z][\w'-]+")
 _URL = re.compile(r"https?://|\bwww\.")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_MARKS = (("path", _PATH), ("symbol", _SYMBOL), ("name", _NAME), ("url", _URL), ("year", _YEAR))
+_MARKS = {"path": _PATH, "symbol": _SYMBOL, "name": _NAME, "url": _URL, "year": _YEAR, "colon": re.compile(":")}
 OPENING_WORDS = 3  # cues this near the beginning carry the mood of the clause
 SHORT_WORDS, LONG_WORDS = 4, 24
 RULE_WORDS = 3  # fewer are a shout, and so are these, sooner: "never say never"
@@ -126,9 +126,7 @@ def _local(clause: Clause, folded: str, words: list[str], found: list[Cue], wish
     yield f"place:{_place(clause)}"
     if not wish and clause.text.rstrip().endswith(("?", "？")):
         yield "question"
-    yield from (f"has:{name}" for name, mark in _MARKS if mark.search(clause.text))
-    if ":" in clause.text:
-        yield "has:colon"
+    yield from (f"has:{name}" for name, mark in _MARKS.items() if mark.search(clause.text))
 
 
 def _place(clause: Clause) -> str:

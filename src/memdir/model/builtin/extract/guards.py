@@ -46,11 +46,11 @@ def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
 
 def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
     """What somebody else wants is no wish of the user's; that it is wanted may still be a fact, and is one where the
-    user asks to remember it."""
+    user asks for it in so many words."""
     text, sentence, wish = one.seen.clause.text, one.seen.clause.sentence, one.seen.wish
     is_others = is_reported_from(sentence, sentence.rfind(text))
     is_wanted = anywhere("others-want").search(text) or (is_others and candidate.type in ("user", "feedback"))
-    if is_wanted and not (wish and wish.kind == "remember-this"):
+    if is_wanted and not wish:
         return False
     is_how_it_is = anywhere("tells-only", candidate.turn.language).search(text)  # "the printer always jams"
     if not wish and (is_how_it_is or _is_played(candidate.turn)):

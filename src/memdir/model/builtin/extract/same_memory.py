@@ -26,7 +26,6 @@ LEAST_COVERED = 0.5  # of the memory's name and description, where little is sha
 TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: "ask" and "use" have less
 RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
 RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
-_VALUE = re.compile(r"`[^`]+`|\b\w+/[\w./-]*|\S*\d\S*|\b\w+[._]\w+\b")  # what is exactly so, or otherwise
 _NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+|[A-HJ-Z])(?!\w|[.,:/-]\d|['’])")
 _OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
 _NEXT = re.compile(r"\s+([^\W\d_]+)")
@@ -105,8 +104,9 @@ def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool
     if not is_rule and any("change" in seen.meanings for seen in turn.seen):
         return False
     said = f"{turn.before * turn.is_answered}\n{turn.line.text}"
-    rule = subject_and_values(" ".join(one.seen.clause.text for one in candidate.core))[0]
-    topic, number = rule if is_rule else frozenset(stems(said)) - _deciding(said), shelf.memories.index(memory)
+    rule = " ".join(one.seen.clause.text for one in candidate.core)
+    topic = frozenset(stems(rule)) - RULE_STEMS if is_rule else frozenset(stems(said)) - _deciding(said)
+    number = shelf.memories.index(memory)
     is_named = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
     return not is_named and not topic <= shelf.topics[number]
 
@@ -119,14 +119,8 @@ def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> boo
     if shelf.shared(own, shelf.memories.index(memory)) >= TELLING:
         return False
     leans, said = anywhere("leans", turn.language), fold(turn.line.text)
-    is_changed = turn.is_answered and bool(meanings & {"change", "halt"}) and "event" not in meanings
+    is_changed = turn.is_answered and bool(meanings & {"change", "halt"})
     return not (is_changed and (leans.search(said) or _WE.match(said)))
-
-
-def subject_and_values(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What a sentence is about, without the words that make a rule of it; and its values: numbers, times, code."""
-    values = frozenset(found[0].strip(".,:;`").casefold() for found in _VALUE.finditer(text))
-    return frozenset(stems(_VALUE.sub(" ", text))) - RULE_STEMS, values - {""}
 
 
 def _deciding(text: str) -> frozenset[str]:

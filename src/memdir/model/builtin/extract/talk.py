@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 from memdir.model.builtin.extract.wishes import is_bare, wish_in
-from memdir.text.language import alternatives, anywhere, clean, fold, language
+from memdir.text.language import alternatives, clean, fold, language
 from memdir.text.sentences import SPEECH, bounds, masked
 from memdir.text.speakers import own_words
 from memdir.transcript.message import Message, Role, Text
@@ -94,11 +94,10 @@ def _cuts(tongue: str) -> re.Pattern[str]:
 
 def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, str]]:
     """A sentence cut before "and", "but", ", remember that", "can you …?" and the like; quotations stay whole."""
-    start, hidden, asks = 0, masked(sentence), anywhere("asks").search
+    start, hidden = 0, masked(sentence)
     for found in cut.finditer(hidden):
         head, tail = sentence[start : found.start()], sentence[found.end() :]
-        is_one = asks(head) and not asks(tail) and wish_in(sentence)  # "can you remember that …, and …?"
-        is_whole = is_one or (head.endswith(":") and (_OF_A_LOG.search(head) or _SET.match(tail)))
+        is_whole = head.endswith(":") and (_OF_A_LOG.search(head) or _SET.match(tail))
         is_asked = not found["last"] or (wish_in(head) and not wish_in(f"{head} {tail}"))  # "remember …, can you …?"
         sides = (head, tail) if is_asked else (head,) if is_bare(tail) else ("",)
         if not is_whole and min(len(side.split()) for side in sides) >= MIN_CLAUSE_WORDS:
