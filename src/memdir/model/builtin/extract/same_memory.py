@@ -158,7 +158,7 @@ def are_other_things(one: str, other: str) -> bool:
 
 def _numbered(text: str) -> _Things:
     """The things in a text that go by a number or letter. Behind a name ("PostgreSQL 17"), a port or a version, before
-    what it counts ("keep 30 backups"), and where a thing is put or used ("in hall 3"), a number is a value."""
+    what it counts ("keep 30 backups"), and where a thing is put ("in hall 3"), a number is a value."""
     tongue, found = language(fold(text)), _Things()
     for one in _NUMBERED.finditer(text):
         thing, before, rest = one["thing"], text[: one.start()], text[one.end() :]
@@ -168,7 +168,7 @@ def _numbered(text: str) -> _Things:
             continue
         after = _NEXT.match(rest)
         counts_nothing = after is None or not stems(after[1]) or one["number"][0] not in "123456789" or is_id
-        is_placed = at_end("takes-value", tongue).search(before) or anywhere("put-to-use", tongue).search(rest)
+        is_placed = at_end("takes-value", tongue).search(before)
         if at_end("clause-opens", tongue).search(before) or (counts_nothing and not is_placed):
             found.setdefault(thing.casefold(), set()).add(one["number"].lstrip("0"))
     return found
