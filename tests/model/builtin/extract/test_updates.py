@@ -239,6 +239,27 @@ def test_what_is_never_to_be_again_replaces_what_was(said: str) -> None:
     assert only(f"u: {said}\na: OK.", memory("feedback_day.md", "We deploy on Tuesdays")).action == "update"
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("Deploys go through kestrel", "Deploys are frozen until 2026-12-01 because the auditors are in the house."),
+        ("We never deploy on Fridays", "Deploys are frozen until 2026-12-01 because the auditors are in the house."),
+        ("Backups are kept for 30 days", "Backups are paused until 2026-12-10 because the array is being replaced."),
+    ],
+)
+def test_what_is_so_until_a_day_leaves_what_is_always_so_as_it_is(rule: str, said: str) -> None:
+    """X6: when the freeze is over, the rule is needed again."""
+    old = memory("project_rule.md", rule, f"{rule}.\n\n**Why:** Nobody said it better.")
+    draft = only(f"u: {said}\na: OK.", old, BIKE)
+    assert (draft.action, draft.file != old.file) == ("create", True) and rule not in draft.body
+
+
+def test_a_day_that_is_added_is_told_of_the_same_thing() -> None:
+    old = memory("project_freeze.md", "Deploys are frozen because the auditors are in the house")
+    draft = only("u: Deploys are frozen until 2026-12-01 because the auditors are in the house.\na: OK.", old, BIKE)
+    assert (draft.action, draft.file) == ("update", old.file)
+
+
 def test_of_two_memories_that_are_meant_alike_neither_is_deleted() -> None:
     two = (memory("feedback_a.md", "Deploys wait for Maria"), memory("feedback_b.md", "Deploys are announced by mail"))
     assert not drafts("u: Forget the rule about deploys.\na: Which?", *two)

@@ -21,6 +21,7 @@ from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
 from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
 from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.text.deadlines import past_end
 from memdir.text.language import anywhere, stems
 from memdir.text.naming import describe_rule, file_stem, free_key, title
 from memdir.text.nearness import called_off, forbids_another, named_alone
@@ -50,7 +51,10 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
         updates = again or _changed(candidate, shelf, judge.matching)
         if is_revoked(candidate, turns) or is_known(candidate, shelf, is_update=bool(updates)):
             continue
-        draft = compose(conversation.now.date(), candidate, updates, {*drafts, *(one.file for one in shelf.memories)})
+        today, taken = conversation.now.date(), {*drafts, *(one.file for one in shelf.memories)}
+        draft = compose(today, candidate, updates, taken)
+        if draft and updates and _holds_beside(draft, candidate, updates, today):
+            draft = compose(today, candidate, None, taken)
         if draft is None or (draft.file in drafts and drafts[draft.file].action != "create"):
             continue
         drafts[draft.file] = _updated(drafts[draft.file], draft) if draft.file in drafts else draft
@@ -68,6 +72,15 @@ def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, fl
         return None
     is_change = any("change" in one.seen.meanings for one in candidate.core)
     return None if is_apart(candidate, memory, shelf) and not is_change else memory
+
+
+def _holds_beside(draft: MemoryDraft, candidate: MemoryCandidate, memory: Existing, today: date) -> bool:
+    """Whether a memory of no day goes on holding beside what is so until a day: a freeze ends, and the rule is what it
+    was. What says all that it says is the same with a day."""
+    ends = past_end(draft.description, written=f"{today}", today=f"{date.max}")
+    if not ends or iso_dates(f"{memory.description}\n{memory.body}"):
+        return False
+    return not frozenset(stems(memory.description)) <= frozenset(candidate.topic)
 
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
