@@ -354,13 +354,8 @@ def test_what_was_edited_as_well_as_renamed_and_does_not_travel_stays_too(team: 
     )
 
 
-@EACH
-@pytest.mark.parametrize("pushes_only", [False, True])
-def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Team, pushes_only: bool) -> None:
-    ann, bob = team("ann", "bob")
-    shared(ann, bob, x=memory_text("x", "The limit is 10."))
-    edit(ann, "x.md", "10", "20")
-    ann.put("hand.md", memory_text("hand", BODY))
+def lose_the_answer(ann: Member) -> None:
+    """A sync that the remote took, and nobody here heard of it."""
     push = ann.remote.push
 
     def lost(delta: Delta, *, expected: Manifest) -> PushResult:
@@ -370,6 +365,16 @@ def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Te
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ann.remote, "push", lost)
         assert ann.sync().problem
+
+
+@EACH
+@pytest.mark.parametrize("pushes_only", [False, True])
+def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Team, pushes_only: bool) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, x=memory_text("x", "The limit is 10."))
+    edit(ann, "x.md", "10", "20")
+    ann.put("hand.md", memory_text("hand", BODY))
+    lose_the_answer(ann)
     edit(ann, "x.md", "20", "30")
     ann.sync(pushes_only=pushes_only)
     files = in_step(ann, bob)
@@ -378,6 +383,23 @@ def test_who_is_killed_before_the_answer_is_in_no_conflict_with_oneself(team: Te
     edit(bob, "x.md", "30", "40")
     edit(ann, "x.md", "30", "50")
     assert len(in_step(bob, ann)) == 3, "a real conflict is one"
+
+
+@EACH
+@pytest.mark.parametrize("how", ["by hand", "by a word", "renamed"])
+def test_what_is_deleted_before_the_answer_came_is_deleted_for_all(team: Team, how: str) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{name: memory_text(name, f"Of {name}.") for name in "abc"})
+    ann.put("x.md", memory_text("x", BODY))
+    lose_the_answer(ann)
+    if how == "by a word":
+        forget(ann, "x.md")
+    elif how == "by hand":
+        (ann.root / "x.md").unlink()
+    else:
+        (ann.root / "x.md").rename(ann.root / "y.md")
+    files = in_step(ann, bob)
+    assert list(files) == ["a.md", "b.md", "c.md", *(["y.md"] if how == "renamed" else [])]
 
 
 def test_a_teammates_rename_is_taken_in_where_the_team_is_full(team: Team) -> None:

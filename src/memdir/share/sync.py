@@ -288,11 +288,10 @@ class Sync:
                 with _faults_to(report, key):
                     stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
                     base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
-                    base = (
-                        (theirs, versions[key].digest) if versions[key].digest in known.sending.get(key, ()) else base
-                    )
+                    is_sent = versions[key].digest in known.sending.get(key, ())  # it lay here: it may be deleted since
+                    base = (theirs, versions[key].digest) if is_sent else base
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
-                    known.note(key, versions[key], is_here=is_here or key in names)
+                    known.note(key, versions[key], is_here=is_here or is_sent or key in names)
                 if key in report.left_out:
                     known.note_refused(key, versions[key], report.left_out[key].reason)
 
