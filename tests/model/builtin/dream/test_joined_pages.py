@@ -188,3 +188,14 @@ def test_two_notes_of_one_name_and_subject_are_joined_or_asked_about(name: str, 
     files = (NightFile("a.md", memory(name, older), OLD), NightFile("b.md", memory(name, newer), NEW))
     plan = plan_night(Night(files, (), NOW))
     assert plan.asked or [edit for edit in plan.edits if edit.key == "b.md" and edit.data is None]
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("more", ["", "\n\nUse pytest."])
+def test_what_is_said_again_word_by_word_is_no_update_and_stands_once(is_turned: bool, more: str) -> None:
+    said = "Always write unit tests before you push a branch, reviewers wait for them"
+    one = memory("Always write unit tests before you push", said, said, "feedback")
+    two = memory("unit tests before pushing", said, f"{said}{more}", "feedback")
+    [topic] = after_a_night(*((two, one) if is_turned else (one, two))).values()
+    assert topic.body.casefold().count("reviewers wait") == 1 and "Update" not in topic.body
+    assert more.strip() in topic.body and "unit tests before pushing" in topic.body

@@ -58,7 +58,7 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
     said = f" {known} {flat(donor.description)} {body} "
     name = f"{sentence(donor.name)} " if any(f" {word} " not in said for word in tokens(donor.name)) else ""
     if not is_dated:
-        return "" if not name and (_is_said(summary, known) or _is_said(summary, body)) else f"{name}{summary}"
+        return name.rstrip() if _is_said(summary, known) or _is_said(summary, body) else f"{name}{summary}"
     is_told = fresh and not _MARKED.match(fresh[0]) and _is_said(summary, flat(fresh[0]))
     return name + (fresh.pop(0) if is_told else summary)
 
@@ -69,6 +69,12 @@ def _additions(donor: Page, known: str) -> Iterator[str]:
         fresh = "\n".join(line for line in block.split("\n") if not _is_said(line, known))
         if fresh:
             yield fresh
+
+
+def is_repeated(page: Page, by: Page) -> bool:
+    """Whether another page says all that a page claims, word by word: that is no news of it."""
+    known = flat(f"{by.description}\n{by.claimed_body}")
+    return _is_said(page.description, known) and not any(_additions(page, known))
 
 
 def _is_said(text: str, known: str) -> bool:

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from memdir.model.builtin.dream.amend import brought_up_to_date, is_denied, tells_change
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.fuse import can_fuse, fused
+from memdir.model.builtin.dream.fuse import can_fuse, fused, is_repeated
 from memdir.model.builtin.dream.memory_page import Page, day_of, flat
 from memdir.model.builtin.dream.night import Night
 from memdir.model.builtin.dream.pair_features import Note, may_be_certain
@@ -75,7 +75,7 @@ class Settling:
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
         """One page of two: the same told once, or the newer as an update of the older."""
         is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not tells_change(newer.claims)
-        if is_same and not is_denied(older, newer):
+        if (is_same and not is_denied(older, newer)) or is_repeated(older, newer) or is_repeated(newer, older):
             keeper, donor = sorted((older, newer), key=self._rank)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
