@@ -65,10 +65,8 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
 
 def _additions(donor: Page, known: str) -> Iterator[str]:
     """The donor's paragraphs without the lines that are already said."""
-    for block in _blocks(_normal(donor.body)):
-        fresh = "\n".join(line for line in block.split("\n") if not _is_said(line, known))
-        if fresh:
-            yield fresh
+    blocks = (block.split("\n") for block in _blocks(_normal(donor.body)))
+    return filter(None, ("\n".join(line for line in lines if not _is_said(line, known)) for lines in blocks))
 
 
 def is_repeated(page: Page, by: Page) -> bool:

@@ -78,9 +78,8 @@ def _holds_beside(draft: MemoryDraft, candidate: MemoryCandidate, memory: Existi
     """Whether a memory of no day goes on holding beside what is so until a day: a freeze ends, and the rule is what it
     was. What says all that it says is the same with a day."""
     ends = past_end(draft.description, written=f"{today}", today=f"{date.max}")
-    if not ends or iso_dates(f"{memory.description}\n{memory.body}"):
-        return False
-    return not frozenset(stems(memory.description)) <= frozenset(candidate.topic)
+    is_same = frozenset(stems(memory.description)) <= frozenset(candidate.topic)
+    return bool(ends) and not is_same and not iso_dates(f"{memory.description}\n{memory.body}")
 
 
 def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
