@@ -357,6 +357,22 @@ def test_healthy_is_said_only_of_what_is(memdir: Memdir, folder: Path, what: str
     assert ran.code == (1 if what in ("an error", "a warning") else 0)
 
 
+def test_a_full_disk_is_told(memdir_command: str, project: Path, tmp_path: Path) -> None:
+    """O1: nothing can be saved, however healthy the memories are."""
+    (home := tmp_path / "small").mkdir()
+    mount = 'mount -t tmpfs -o size=1m tmpfs "$1" || exit 99'
+    told = '"$2" --home "$1" --project "$3" remember The port is 8080 && cat /dev/zero > "$1/fill"'
+    script = f'{mount}; {told}; "$2" --home "$1" --project "$3" doctor'
+    words = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", home, memdir_command, project]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError:
+        pytest.skip("unshare is not there")
+    if done.returncode not in (0, 1) or "Remembered" not in done.stdout:
+        pytest.skip(f"a small file system cannot be mounted here: {done.stderr}")
+    assert done.returncode == 1 and "the disk is full" in done.stdout and "1 memory looked at: needs" in done.stdout
+
+
 @pytest.mark.skipif(not shutil.which("setpriv") and os.geteuid() == 0, reason="root needs setpriv to lose its rights")
 @pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"], ["doctor", "--fix"], ["list"], ["config"]])
 def test_a_home_that_cannot_be_written_keeps_nobody_from_asking(

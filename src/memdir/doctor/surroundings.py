@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from memdir.store.secrets.refuse import harmless_name, secrets_in
 from memdir.store.store import MemoryStore
 from memdir.text.words import counted
 
+LEAST_FREE = 1 << 17  # bytes: a memory, its index and what the history takes of both
 _GIT_SECONDS = 5.0  # to find one commit
 _WITHOUT_GIT = "What a memory names is not compared with its history, and a moved project is not recognised by it"
 _REPAIRS = (
@@ -75,6 +77,8 @@ def check_writable(store: MemoryStore) -> Iterator[Finding]:
         elif not os.access(standing, os.W_OK | os.X_OK) or not (standing == path or _can_hold_folders(standing)):
             message = "nothing can be written there: you have no right to, or the file system is read-only"
             yield Finding("writing", "error", message, standing, f"chmod u+rwx {standing}, or mount it read-write")
+    if shutil.disk_usage(disk := nearest_existing(place.base)).free < LEAST_FREE:
+        yield Finding("writing", "error", "the disk is full: nothing can be saved", disk, "Make room there")
     for path in (place.lock, place.index, place.recorded):
         if os.path.lexists(path) and not os.path.isfile(path):
             yield Finding("writing", "error", "something that is no plain file stands there", path, "Move it away")
