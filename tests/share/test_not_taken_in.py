@@ -61,6 +61,19 @@ def test_a_full_disk_costs_nobody_an_edit(team: Team, monkeypatch: pytest.Monkey
     assert "Ann's words" in files["a.md"] and "Bob's words" in files["a.md"]
 
 
+@EACH
+@pytest.mark.parametrize("left", ["", "\n \n"])
+def test_a_file_that_was_emptied_empties_nobody_elses(team: Team, left: str) -> None:
+    """By a full disk, or by a slip."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY))
+    ann.put("a.md", left)
+    told = ann.sync().left_out["a.md"]
+    bob.sync()
+    assert told.reason == "not_text" and "empty" in told.told and "memdir restore" in told.remedy
+    assert bob.read("a.md") == memory_text("a", BODY) and ann.read("a.md") == left
+
+
 def test_a_full_disk_costs_nobody_a_deletion(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))

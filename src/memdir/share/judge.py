@@ -118,7 +118,11 @@ def read_local(place: Place, caps: TeamCaps, known: Iterable[str] = ()) -> Local
                 data, status = read_with_status(os.path.join(held, name), max_bytes=caps.entry_bytes, follow=False)
             if status.st_nlink != 1:
                 raise PathEscape("it has a second name (a hard link)", remedy="Put a copy in its place")
-            found.texts[key], found.saved[key] = data, status.st_mtime
+            if data.strip():
+                found.texts[key], found.saved[key] = data, status.st_mtime
+            else:  # what a full disk or a slip leaves: nobody else's text goes for it
+                remedy = "Bring it back with `memdir restore`, or delete it for all with `memdir forget`"
+                found.left_out[key] = NotShared(harmless_name(path), "not_text", "it is empty", remedy)
         except FileNotFoundError:
             continue  # deleted at this moment
         except PathEscape as error:
