@@ -23,7 +23,7 @@ from memdir.dream.gates import SCAN_SECONDS, Due, LogGates, NotDue
 from memdir.errors import BadMemoryFile, PathEscape, SettingsError
 from memdir.memdir import MemDir
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.model import Model, ScriptedModel, Step, calls, says
+from memdir.model.model import Model, Request, ScriptedModel, Step, calls, says
 from memdir.remember.daily_log import LogGate, lines_of
 from memdir.remember.extract import Extracted
 from memdir.store.history import Origin
@@ -629,6 +629,40 @@ async def test_what_was_forgotten_does_not_come_back_from_the_log(home: Home, me
     home.clock.now += 86400
     await home.dreams()
     assert [name for name in home.memories() if name != "MEMORY.md"] == []
+
+
+@pytest.mark.parametrize("is_dreamt", [False, True], ids=["the line is new", "a memory was made of it"])
+async def test_what_a_person_wants_forgotten_is_a_line_and_the_next_dream_forgets_it(
+    home: Home, is_dreamt: bool
+) -> None:
+    await home.says("s1", BILLING)
+    await home.says("s2", "The staging server is called marigold.")
+    if is_dreamt:
+        home.clock.now += 3600
+        await home.dreams()
+        assert [name for name in home.memories() if "marigold" in name]
+        home.clock.now += 3600
+    await home.says("s3", "Please forget that the staging server is called marigold.")
+    told = (home.root / DAY).read_text().splitlines()[-1]
+    assert "orget that the staging server is called marigold" in told
+    home.clock.now += 3600
+    await home.dreams()
+    assert len([name for name in home.memories() if name != "MEMORY.md"]) == 1
+    assert not any("marigold" in path.read_text() for path in home.root.glob("*.md"))
+
+
+async def test_what_a_person_wants_forgotten_goes_though_a_dream_made_it_of_a_log(home: Home) -> None:
+    """T5: the day below it claims nothing that would have to be named, too."""
+    await home.says("s1", "The staging server is called marigold.")
+    home.clock.now += 3600
+    await home.dreams()
+    home.clock.now += 3600
+    memory = home.open(dailyLog="false")
+    talk = memory.session("s2").conversation
+    async with memory.session("s2") as session:
+        told = talk.add(Message("user", (Text("Forget that the staging server is called marigold."),)))
+        session.turn_ended(Request("builtin", messages=(told,)), talk.add(Message("assistant", (Text("Done."),))))
+    assert memory.list() == []
 
 
 async def test_a_dream_comes_by_itself_once_a_day_when_there_are_new_lines(home: Home) -> None:

@@ -276,6 +276,8 @@ class Forgotten:
     def was_ended(self, claim: str, memory: Topic | None = None) -> bool:
         """Whether the user has said, since this came to stand here, that it holds no longer, or is to be forgotten.
         With its `memory` it need not be named in full: what is heard is one conversation, which is about it or not."""
+        if _SAID_ON.fullmatch(claim):
+            return True
         told, since = _Told(claim), self._came(claim)
         heard = self._heard.all if memory else self._heard.like(told)
         later = (one.outright for one in heard if one.time > since and not one.is_off)
@@ -314,7 +316,7 @@ class Forgotten:
         for claim in (_Told(text) for text in claims if text not in self._living):
             known = self._standing.nearest(claim)
             lines = [one for one in self._sources_of(claim) if claim.nearness(one) > known]
-            found |= {one.heard: None for one in lines if one.heard is not None and not one.is_off}
+            found |= {one.heard: None for one in lines if one.heard and one.heard.line[0] and not one.is_off}
         return list(found)
 
     def _comes_back(self, claim: _Told) -> bool | None:

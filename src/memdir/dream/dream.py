@@ -8,6 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from memdir.agent.file_access import FileState
@@ -219,9 +220,8 @@ class Dreamer:
     def _rules(self) -> DreamRules:
         """The fork may look into older sessions than those under review, and take an old word for a new one."""
         plan = self.plan
-        forgotten = Forgotten(
-            plan.stores, lambda: heard_in_sessions(plan.sessions_folder, plan.attended()), beside=plan.beside
-        )
+        heard = partial(heard_in_sessions, plan.sessions_folder, plan.attended, plan.stores[0])
+        forgotten = Forgotten(plan.stores, heard, beside=plan.beside)
         return DreamRules(forgotten, plan.stores, self._said, plan.changes_team)
 
     def _lines(self, workspace: Workspace, forgotten: Forgotten, log: Sequence[LogLine]) -> dict[str, str]:

@@ -37,7 +37,7 @@ from memdir.store.form import HOW_TO_DELETE
 from memdir.store.index import parse_entry
 from memdir.store.kept import REPLACED
 from memdir.store.line_origins import sentences_in
-from memdir.store.log_lines import LogLine
+from memdir.store.log_lines import LogLine, recent_lines
 from memdir.store.store import MemoryStore
 from memdir.store.topic import Topic
 from memdir.store.trust import Trust, is_of_team, marked_trust, trust_in
@@ -170,10 +170,13 @@ def said_in_sessions(
             yield from ((session, record.message) for record in records if record.message is not None)
 
 
-def heard_in_sessions(folder: str, others: Iterable[AttendedSession]) -> Iterator[Heard]:
-    """What the user said in every session of a project."""
+def heard_in_sessions(
+    folder: str, others: Callable[[], Iterable[AttendedSession]], store: MemoryStore
+) -> Iterator[Heard]:
+    """What the user said in every session of a project, and by its logs, for not every host keeps a transcript."""
+    yield from (Heard(one.text, one.moment(None) + 60) for one in recent_lines(store) if one.trust is Trust.USER)
     own = [os.path.basename(path).removesuffix(".jsonl") for path in transcripts_in(folder)]
-    for session, message in said_in_sessions(folder, own, others):
+    for session, message in said_in_sessions(folder, own, others()):
         yield from heard_in([message], session)
 
 

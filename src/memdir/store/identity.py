@@ -195,7 +195,8 @@ def find_lost_store(layout: Layout) -> Adoption:
     What is moved within a disk takes its mark along, so its store follows whatever stands in the old place now. Other
     checkouts of the project get the store only when its own is gone.
     """
-    if has_place(layout):
+    memory = layout.default_memory  # an empty one that somebody else made does not count
+    if os.path.isdir(memory) and (os.path.lexists(Place(memory).identity) or os.listdir(memory)):
         return Adoption()
     begun = _begun_adoption(layout)
     if begun is not None:
@@ -216,12 +217,6 @@ def find_lost_store(layout: Layout) -> Adoption:
         return Adoption(above)
     alike = [record for record in records if record.is_orphan and here.is_alike(record.identity)]
     return Adoption(candidates=tuple(orphans or fitting or alike))
-
-
-def has_place(layout: Layout) -> bool:
-    """Whether this project has a memory directory; an empty one that somebody else made does not count."""
-    memory = layout.default_memory
-    return os.path.isdir(memory) and (os.path.lexists(Place(memory).identity) or bool(os.listdir(memory)))
 
 
 def _moved_above(layout: Layout, records: list[StoreRecord]) -> StoreRecord | None:

@@ -59,6 +59,12 @@ class LogLine:
         """What it is known by in its log, whatever stands around it."""
         return hashlib.sha256(self.rendered.encode("utf-8", "replace")).hexdigest()[:12]
 
+    def moment(self, zone: tzinfo | None) -> float:
+        """When its minute begins, by the clock on the user's wall; its day, where it tells none."""
+        hour, minute = map(int, (self.time or "0:0").split(":"))
+        day = datetime.fromisoformat(log_day(self.key)).replace(tzinfo=zone)
+        return day.replace(hour=hour % 24, minute=minute % 60).timestamp()
+
 
 def log_day(key: str) -> str:
     """The day of a daily log as 2026-11-16; "" for what is none."""

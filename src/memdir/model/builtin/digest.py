@@ -95,6 +95,8 @@ def digest(messages: Sequence[Message]) -> dict[str, list[str]]:
     turns = turns_of(messages)
     calls = [call for turn in turns for call in turn.calls]
     told = [short(one) for turn in turns for reply in turn.replies for one in sentences(reply)]
+    replies = [sentences(turn.asked) for turn in turns[1:]]
+    corrected = (f'The user: "{short(" ".join(one[:2]))}"' for one in replies if one and "halt" in meanings_in(one[0]))
     first = sentences(next((turn.asked for turn in turns if turn.asked), ""))
     found: dict[str, Iterable[str]] = {
         "Session Title": [" ".join(one.split()[:10]).rstrip(".,;:!?") for one in first[:1]],
@@ -102,7 +104,7 @@ def digest(messages: Sequence[Message]) -> dict[str, list[str]]:
         "Task specification": _task(turns),
         "Files and Functions": _files(calls),
         "Workflow": (f"`{short(call.command)}`" for call in calls if call.command),
-        "Errors & Corrections": (*_errors(calls), *_corrections(turns)),
+        "Errors & Corrections": (*_errors(calls), *corrected),
         "Codebase and System Documentation": filter(_OF_CODE.search, told),
         "Learnings": (one for one in told if "because" in meanings_in(one)),
         QUOTED: _results(turns),
@@ -177,12 +179,6 @@ def _errors(calls: Sequence[Call]) -> Iterator[str]:
 
 def _did(calls: Iterable[Call]) -> str:
     return ", ".join(dict.fromkeys(map(str, calls)))
-
-
-def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
-    for said in (sentences(turn.asked) for turn in turns[1:]):
-        if said and "halt" in meanings_in(said[0]):
-            yield f'The user: "{short(" ".join(said[:2]))}"'
 
 
 def _results(turns: Sequence[Turn]) -> Iterator[str]:

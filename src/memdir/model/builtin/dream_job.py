@@ -17,7 +17,7 @@ from memdir.model.builtin.answers import calls, parted, reads, says
 from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
-from memdir.store.log_lines import LogLine, log_day
+from memdir.store.log_lines import log_day
 from memdir.store.scan import MAX_FILE_BYTES, most_bytes, walk
 from memdir.transcript.message import Message, Text, ToolUse, said_at
 from memdir.transcript.reader import read_records
@@ -77,7 +77,8 @@ def plan_job(job: DreamJob) -> Planned:
     texts = (*filter(None, found), *others)
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
     if job.log is not None:
-        logs = [_log_of(key, job.log) for key in dict.fromkeys(line.key for line in job.log)]
+        told = {key: [line.rendered for line in job.log if line.key == key] for key in {one.key: 0 for one in job.log}}
+        logs = (NightFile(key, "\n".join(some).encode("utf-8", "replace"), 0.0) for key, some in told.items())
         files = (*(file for file in files if not log_day(file.key)), *logs)
     plan = plan_night(Night(files, texts, job.now, settled_before=job.settled_before))
     if not job.folder.has_index:  # there is none to bring in step
@@ -92,10 +93,6 @@ def _files(root: str) -> Iterator[NightFile]:
             with suppress(OSError):
                 data, status = read_with_status(entry.path, max_bytes=most_bytes(key), follow=False)
                 yield NightFile(key, data, status.st_mtime)
-
-
-def _log_of(key: str, lines: Sequence[LogLine]) -> NightFile:
-    return NightFile(key, "\n".join(line.rendered for line in lines if line.key == key).encode("utf-8", "replace"), 0.0)
 
 
 def _session(folder: str, name: str) -> SessionText | None:

@@ -36,7 +36,7 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     known = {path: _existing(path, one, read.get(path)) for path, one in found if not job.log}  # a log says what is new
     # What may not change a memory is news of its own, and not lost; tried once.
     there = tuple(one for path, one in known.items() if path not in refused)
-    drafts = draft_memories(Talk(lines_of(said), job.now, job.instructions, there))
+    drafts = draft_memories(Talk(lines_of(said), job.now, job.instructions, there, is_log=bool(job.log)))
     if writes:
         tried = [use.input["content"] for use in writes.values()]
         news = (draft for draft in drafts if draft.action == "create")
@@ -83,7 +83,7 @@ def _write(name: str, draft: MemoryDraft, job: ExtractJob, known: Mapping[str, E
     if old and old.has_frontmatter and draft.action != "delete":
         topic = old.with_field("name", draft.name).with_field("description", draft.description)
         topic = topic.with_body(f"\n{draft.body.strip()}\n")
-    elif draft.action != "delete":
+    elif draft.action != "delete" or job.log:
         kind = parse_type(draft.type)
         folder = (job.folder("team") if kind in _SHARED_TYPES else None) or job.folders[0]
         taken = {os.path.basename(path) for path in known}  # in the person's directory, where it may go, too

@@ -244,7 +244,8 @@ def by_sum(text: str) -> Iterator[Finding]:
         digits = compiled(r"\D").sub("", match.group())
         around = text[max(0, match.start() - _AROUND_CARD) : match.end() + _AROUND_CARD]
         is_announced = bool(match[1] or compiled(_CARD_WORD).search(around)) and not compiled(_NO_CARD).search(around)
-        if is_announced and compiled(_ISSUER).match(digits) and _luhn(digits) % 10 == 0:
+        luhn = sum(int(one) if at % 2 == 0 else sum(divmod(2 * int(one), 10)) for at, one in enumerate(digits[::-1]))
+        if is_announced and compiled(_ISSUER).match(digits) and luhn % 10 == 0:
             yield RANK_FORMAT, "card-number", *match.span()
     for match in compiled(_IBAN).finditer(text):
         begin = match.start() - 2
@@ -253,10 +254,6 @@ def by_sum(text: str) -> Iterator[Finding]:
         iban = whole.group().replace(" ", "").upper() if whole else ""
         if whole and int("".join(str(int(one, 36)) for one in iban[4:] + iban[:4])) % 97 == 1:
             yield RANK_FORMAT, "iban", *whole.span()
-
-
-def _luhn(digits: str) -> int:
-    return sum(int(one) if at % 2 == 0 else sum(divmod(2 * int(one), 10)) for at, one in enumerate(reversed(digits)))
 
 
 def _is_pair(encoded: str) -> bool:

@@ -110,10 +110,10 @@ class Desk:
 
     def _lost(self, change: PageChange) -> set[str]:
         before = [self.pages[key].data for key in change.contents if key in self.pages]
-        return _words(before) - _words(change.contents.values()) - change.meant_to_go
+        return words_in(before) - words_in(change.contents.values()) - change.meant_to_go
 
 
-def _words(files: Iterable[bytes | None]) -> set[str]:
+def words_in(files: Iterable[bytes | None]) -> set[str]:
     """A quoted YAML value escapes its inner quotes, a plain one does not: both say the same."""
     texts = (data.decode("utf-8", "surrogateescape").replace('\\"', '"') for data in files if data)
     return {token for text in texts for token in tokens(text)}

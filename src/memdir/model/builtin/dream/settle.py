@@ -73,10 +73,11 @@ class Settling:
             self._desk.ask("same" if is_same else "replaces", older.key, newer.key, newer.description)
 
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
-        """One page of two: the same told once, or the newer as an update of the older."""
+        """One page of two: the same, in what was there before the night, typed, longer or older; or the newer in it."""
         is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not tells_change(newer.claims)
         if (is_same and not is_denied(older, newer)) or is_repeated(older, newer) or is_repeated(newer, older):
-            keeper, donor = sorted((older, newer), key=self._rank)
+            ranks = [(self._desk.before(one.key) is None, one.kind is None, -len(one.data)) for one in (older, newer)]
+            keeper, donor = (newer, older) if ranks[1] < ranks[0] else (older, newer)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
         else:
@@ -88,10 +89,6 @@ class Settling:
         contents, sources = {keeper.key: data, donor.key: None}, (keeper.key, donor.key)
         types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type
         self._take(PageChange(contents, reason, sources, types, times), keeper, donor)
-
-    def _rank(self, page: Page) -> tuple[bool, bool, int]:
-        """What was there before the night, is typed, longer, or else older takes the other in."""
-        return self._desk.before(page.key) is None, page.kind is None, -len(page.data)
 
     def _take(self, change: PageChange, keeper: Page, donor: Page) -> None:
         if find_secrets(donor.data.decode("utf-8", "replace")):

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, tzinfo
 from functools import cache
 
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.amend import is_denied
 from memdir.model.builtin.dream.date_repair import dated
-from memdir.model.builtin.dream.desk import Desk, PageChange
+from memdir.model.builtin.dream.desk import Desk, PageChange, words_in
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, day_of
 from memdir.model.builtin.dream.night import Night, NightFile, SessionText
@@ -31,6 +31,7 @@ from memdir.store.topic import MemoryType, Topic, guess_type
 from memdir.text.body_text import split
 from memdir.text.language import anywhere, cues, fold, language, meanings_in, tokens
 from memdir.text.naming import MAX_DESCRIPTION, file_stem, first_words, free_key, plainly
+from memdir.text.nearness import called_off, named_alone
 from memdir.text.speakers import own_words
 from memdir.text.words import cut_at_word
 
@@ -66,9 +67,11 @@ def take_statements(desk: Desk, night: Night, near: Neighbours) -> None:
     zone = night.now.tzinfo
     found = [item for session in night.sessions for item in _of_session(session, zone)]
     found += [item for file in night.files if log_day(file.key) for item in _of_log(file, zone)]
-    for statement in sorted(found, key=lambda item: (item.time, item.sources, item.text)):
+    for statement in sorted(found, key=lambda item: (item.time, item.sources)):  # of one minute, as it stands there
         if find_secrets(statement.text):
             desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
+        elif statement.is_log and (named := called_off(statement.text)):
+            _forget(desk, near, statement, named)
         elif not _passed_on().search(statement.text) and (text := _without_requests(statement)):
             _take(desk, near, statement, text)
 
@@ -87,15 +90,22 @@ def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Statement]:
     day = date.fromisoformat(log_day(log.key))
     for line in lines_in(log.data, log.key):
         if not line.trust.is_low:
-            hour, minute = map(int, (line.time or "0:0").split(":"))
-            time = datetime(day.year, day.month, day.day, hour % 24, minute % 60, tzinfo=zone or UTC).timestamp()
-            yield Statement(line.text, time, day, (log.key,), is_log=True, kind=line.kind)
+            yield Statement(line.text, line.moment(zone or UTC), day, (log.key,), is_log=True, kind=line.kind)
 
 
 @cache
 def _passed_on() -> re.Pattern[str]:
     """Markup, what addresses an assistant's memory, and what stands elsewhere: it is not somebody speaking."""
     return re.compile("|".join(shipped_lines("model/builtin/dream/planted.txt")), re.IGNORECASE)
+
+
+def _forget(desk: Desk, near: Neighbours, statement: Statement, named: str) -> None:
+    """Take away the page that the user wants forgotten, and clearly means."""
+    pages, reason = desk.open_pages(), f"to be forgotten, as was said on {statement.day}"
+    held = [note_of(page).stems for page in pages]
+    for at in named_alone(Note("", "", named).telling, held, held):
+        desk.put(PageChange({pages[at].key: None}, reason, statement.sources, frozenset(words_in([pages[at].data]))))
+        near.drop(pages[at].key)
 
 
 def _without_requests(statement: Statement) -> str:

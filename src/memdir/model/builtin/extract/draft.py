@@ -44,7 +44,7 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     turns, judge = observe(conversation), shipped()
     candidates = [one for found in find_candidates(turns, judge, conversation.existing) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
-    drafts = {draft.file: draft for draft in _revocations(turns, shelf)}
+    drafts = {draft.file: draft for draft in _revocations(turns, shelf, is_log=conversation.is_log)}
     for candidate in candidates:
         fresh = shelve([one for one in drafts.values() if one.action == "create"], "", judge.familiar)
         again = _changed(candidate, fresh, judge.matching)
@@ -91,14 +91,16 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
     return replace(after, action="create", body=kept_lines(old, new).topic.body.strip())
 
 
-def _revocations(turns: Sequence[UserTurn], shelf: Shelf) -> Iterator[MemoryDraft]:
-    """Deletions, of each memory that is clearly meant."""
+def _revocations(turns: Sequence[UserTurn], shelf: Shelf, *, is_log: bool) -> Iterator[MemoryDraft]:
+    """Deletions, of each memory that is clearly meant; of a log the wish itself, for the dream."""
     said = ((turn, seen) for turn in turns for seen in turn.seen)
     for turn, seen in ((turn, seen) for turn, seen in said if not seen.meanings.union(seen.features) & UNSURE):
         text = seen.clause.text.lstrip("¿ ")
         is_asked = text.endswith(("?", "？")) and not anywhere("asks").match(text)
-        if meant := None if is_asked else named_alone(stems(called_off(text)), shelf.headlines, shelf.topics):
-            yield MemoryDraft(**vars(shelf.memories[meant[0]]), action="delete", message=turn.line.message)
+        named, wish = "" if is_asked else called_off(text), Existing(text, text, text, "project", text)
+        meant = [shelf.memories[at] for at in named_alone(stems(named), shelf.headlines, shelf.topics)]
+        for gone in [wish] if is_log and named else meant:
+            yield MemoryDraft(**vars(gone), action="delete", message=turn.line.message)
 
 
 def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]) -> MemoryDraft | None:

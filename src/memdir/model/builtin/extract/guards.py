@@ -104,8 +104,7 @@ def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
 
 def _takes_all_back(seen: Seen) -> bool:
     """Whether a clause takes back what was said before it, in whatever language: "scratch that", "doch nicht"."""
-    is_dropped = "retract" in seen.meanings or anywhere("lets-drop").match(unopened(fold(seen.clause.text)))
-    return bool(is_dropped)
+    return "retract" in seen.meanings or bool(anywhere("lets-drop").match(unopened(fold(seen.clause.text))))
 
 
 def _dropped(seen: Seen, opening: str) -> frozenset[str]:

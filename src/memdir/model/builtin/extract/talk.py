@@ -46,6 +46,7 @@ class Talk:
     now: datetime
     instructions: str
     existing: tuple[Existing, ...]
+    is_log: bool = False  # lines of a daily log are drafted: nothing that exists is at hand
 
 
 @dataclass(frozen=True)
