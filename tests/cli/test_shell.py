@@ -471,6 +471,7 @@ def test_no_help_names_a_clause(sh: Shell) -> None:
         (["config", "set", "skipIndex", ""], ["true", "false"]),
         (["show", "house"], ["project_the_auditors_are_in_the_house.md"]),
         (["rm", "AUDIT"], ["project_the_auditors_are_in_the_house.md"]),
+        (["forget", "zeb"], ["project_zebras_cross_here.md"]),
         (["restore", "cof"], ["project_coffee_is_out.md"]),
         (["recall", "--selector", ""], ["auto", "local", "model"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
@@ -480,6 +481,7 @@ def test_no_help_names_a_clause(sh: Shell) -> None:
 def test_completion_knows_values_names_and_parts_of_names(sh: Shell, typed: Sequence[str], wanted: list[str]) -> None:
     sh("remember", "The auditors are in the house")
     sh("remember", "Coffee is out")
+    sh("remember", "Zebras cross here", "--scope", "user", "--type", "project")
     sh("forget", "coffee")
     assert sh("completion", "bash", "--words", *typed).stdout.decode().split() == wanted
 

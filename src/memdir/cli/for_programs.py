@@ -129,13 +129,13 @@ def _offered(before: list[str], typed: str, context: Context) -> Iterable[str]:
 
 
 def _memories(context: Context, _: object = None) -> list[str]:
-    return [header.key for header in context.store().scan(limit=None).headers]
+    stores = context.require_enabled().stores
+    return [one.key for scope in ("project", "user") for one in stores.of(scope).scan(limit=None).headers]
 
 
 def _memories_ever(context: Context, _: object = None) -> list[str]:
-    """Those that are gone, too, where the history can tell."""
     store = context.store()
-    history = store.history.log() if store.history.is_readable else ()
+    history = store.history.log() if store.history.is_readable else ()  # those that are gone, too, where it can tell
     gone = [file.path.removeprefix(store.place.prefix) for commit in history for file in commit.files]
     return [*_memories(context), *gone]
 
