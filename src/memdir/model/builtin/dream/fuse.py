@@ -36,19 +36,14 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
             topic = topic.with_field(key, value)
     if donor.kind is not None and (keeper.kind is None or donor.kind is MemoryType.FEEDBACK):
         topic = topic.with_field("type", str(donor.kind))  # a rule that is also told elsewhere stays a rule
-    body = _normal(topic.body)
-    blocks = _blocks(body)
-    known = flat(body) if label else flat(f"{topic.name}\n{topic.description}\n{body}")
+    blocks = _blocks(topic.body)
+    known = flat(topic.body if label else f"{topic.name}\n{topic.description}\n{topic.body}")
     fresh = list(_additions(donor, known))
     lead = _lead(donor, known, fresh, is_dated=bool(label))
     for block in fresh if label else filter(None, (lead, *fresh)):
         _place(blocks, block)
     text = "\n\n".join([f"{label} {lead}", *blocks] if label else blocks).strip("\n")
     return topic.with_body(f"\n{text}\n".replace("\n", topic.line_ending())).data
-
-
-def _normal(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
@@ -65,7 +60,7 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
 
 def _additions(donor: Page, known: str) -> Iterator[str]:
     """The donor's paragraphs without the lines that are already said."""
-    blocks = (block.split("\n") for block in _blocks(_normal(donor.body)))
+    blocks = (block.split("\n") for block in _blocks(donor.body))
     return filter(None, ("\n".join(line for line in lines if not _is_said(line, known)) for lines in blocks))
 
 
@@ -89,7 +84,7 @@ def sentence(text: str) -> str:
 def _blocks(body: str) -> list[str]:
     """The paragraphs of a body; a fence with blank lines in it stays one."""
     found: list[str] = []
-    for raw in _BLANK.split(body.strip("\n")):
+    for raw in _BLANK.split(body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")):
         if found and found[-1].count("```") % 2:
             found[-1] += "\n\n" + raw
         elif raw.strip():
