@@ -12,7 +12,7 @@ import pytest
 from memdir.errors import ModelError
 from memdir.model.anthropic import AnthropicModel, call_arguments
 from memdir.model.model import CachePolicy, Model, ModelSettings, Request, SystemBlock
-from memdir.model.openai import ChatReader, OpenAIModel, chat_arguments
+from memdir.model.openai import ChatReader, OpenAIModel, chat_arguments, responses_arguments
 from memdir.model.sdk import in_pairs
 from memdir.transcript.message import Message, Opaque, Text, ToolResult, ToolUse, assistant, user
 from tests.model.providers import ANTHROPIC, CHAT, PROVIDERS, RESPONSES, Provider
@@ -215,6 +215,26 @@ def test_thinking_is_asked_for_as_the_model_understands_it(model: str, thinking:
     arguments = call_arguments(ANTHROPIC.request(settings=settings, model=model))
     assert arguments["thinking"] == thinking
     assert arguments["max_tokens"] == 3000, "thinking is a part of the reply's length"
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("claude-sonnet-5-5", 32_000),
+        ("anthropic/claude-haiku-4.5", 32_000),
+        ("claude-3-5-haiku-latest", 8192),
+        ("gpt-5.6-luna", 32_000),
+        ("gpt-5-chat-latest", 8192),
+        ("o3", 32_000),
+        ("gpt-4o", 8192),
+        ("llama3.3:70b", 8192),
+    ],
+)
+def test_a_reply_may_be_as_long_as_a_model_of_that_name_surely_gives(model: str, tokens: int) -> None:
+    """G1: a file of 100 kB in one call, with what is thought before it; a model that gives less refuses the request."""
+    assert call_arguments(ANTHROPIC.request(model=model))["max_tokens"] == tokens
+    assert chat_arguments(CHAT.request(model=model))["max_completion_tokens"] == tokens
+    assert responses_arguments(RESPONSES.request(model=model))["max_output_tokens"] == tokens
 
 
 def test_openai_itself_gets_the_newer_names_and_the_cache_key() -> None:

@@ -68,7 +68,7 @@ def call_arguments(request: Request) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "model": request.model,
         # The API counts thinking as a part of the reply.
-        "max_tokens": settings.max_tokens + settings.thinking_tokens,
+        "max_tokens": settings.reply_tokens(request.model) + settings.thinking_tokens,
         "messages": [render_message(message, is_marked=at in marked) for at, message in enumerate(request.messages)],
     }
     if request.system:

@@ -15,7 +15,8 @@ from memdir.transcript.message import Json, Message, Text, ToolUse
 if TYPE_CHECKING:
     from memdir.model.job import TypedJob
 
-DEFAULT_MAX_TOKENS = 8192  # enough for a few files in one reply
+REPLY_TOKENS, LONG_REPLY_TOKENS = 8192, 32_000  # a few files; one of 100 kB, behind all that was thought before it
+_GIVES_LONG_REPLIES = re.compile(r"(?:.*/)?(?:claude-(?!3)|(?:gpt-5|o[34])(?!.*chat))")  # the others may refuse more
 _SHOWN = 200  # characters of arguments that cannot be read
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")  # of a tool: a provider takes no conversation in which a call has it
 _MAX_NAME = 64  # characters of it
@@ -49,11 +50,15 @@ class ModelSettings:
     `timeout_seconds` is how long a provider may be silent, `longest_seconds` how long a whole reply may take.
     """
 
-    max_tokens: int = DEFAULT_MAX_TOKENS  # of the reply
+    max_tokens: int = 0  # of the reply; 0 for as many as a model of this name surely gives
     thinking_tokens: int = 0  # of thinking before it; 0 for none
     json_schema: Mapping[str, Json] | None = None  # what the reply must be, where it must be JSON
     timeout_seconds: float = 120.0  # how long a provider may be silent
     longest_seconds: float = 900.0  # how long a whole reply may take
+
+    def reply_tokens(self, model: str) -> int:
+        """The most tokens that a model is asked for."""
+        return self.max_tokens or (LONG_REPLY_TOKENS if _GIVES_LONG_REPLIES.match(model) else REPLY_TOKENS)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def chat_arguments(request: Request, *, is_openai: bool = True) -> dict[str, Any
     messages = [{"role": "system", "content": system}, *rendered] if system else rendered
     # Servers that copy the API know the older name; OpenAI's newer models refuse it.
     limit = "max_completion_tokens" if is_openai else "max_tokens"
-    arguments = {"model": request.model, "messages": messages, limit: settings.max_tokens}
+    arguments = {"model": request.model, "messages": messages, limit: settings.reply_tokens(request.model)}
     arguments |= {"stream": True, "stream_options": _WITH_USAGE}
     if request.tools:
         arguments["tools"] = [{"type": "function", "function": _function(tool)} for tool in request.tools]
@@ -194,7 +194,7 @@ def responses_arguments(request: Request) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "model": request.model,
         "input": rendered,
-        "max_output_tokens": settings.max_tokens,
+        "max_output_tokens": settings.reply_tokens(request.model),
         "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],

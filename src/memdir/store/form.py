@@ -151,7 +151,9 @@ def _problems(topic: Topic) -> list[str]:
     if topic.has_frontmatter and not topic.fields.get("type"):
         found.append("it has no type: where none of the four fits, there is nothing to keep")
     prose = _outside_fences(topic.body)
-    if any(_header_at(prose, at) or _fields_at(prose, at) for at in range(len(prose))):
+    begun = [at for at in range(len(prose)) if any(map(str.strip, prose[:at]))]
+    is_bare = any({_known(line) for line in prose[at : at + 3]} == {*_MAIN} for at in begun)  # no dashes above them
+    if is_bare or any(_header_at(prose, at) for at in range(len(prose))):
         found.append("it holds two memories: Write each to a file of its own")
     return found
 
@@ -263,11 +265,6 @@ def _header_at(lines: list[str], at: int) -> bool:
     return (
         bool(below) and _known(below[0]) is not None and len({_known(line) for line in below}.intersection(_MAIN)) > 1
     )
-
-
-def _fields_at(lines: list[str], at: int) -> bool:
-    """Whether a memory's own fields stand there, one below the other, without a line of dashes above them."""
-    return any(map(str.strip, lines[:at])) and {_known(line) for line in lines[at : at + 3]} == set(_MAIN)
 
 
 def _header(lines: list[str], start: int) -> tuple[list[str], int]:
