@@ -26,8 +26,8 @@ _EAST_RUN = r"(?P<{0}>[^\s、。，；]{{1,12}}?)"
 _EAST = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _FIGURE = re.compile(r"[^\s,;:!?()]*\d(?:[^\s;!?()]*\w)?")  # with all that is grown together with it: 09:15, v2, 1,500
 _UNIT = re.compile(r"\s?([^\W\d_]+)")
-# What the words of a text mean that tells of a change.
-_CHANGE = frozenset(("change", "durable"))
+# What the words of a text mean that tells of a change, or of what lasts.
+_CHANGE = frozenset(("decide", "change", "event", "durable", "owner"))
 
 
 def is_denied(older: Page, newer: Page) -> bool:

@@ -15,7 +15,7 @@ from datetime import UTC, date, tzinfo
 from functools import cache
 
 from memdir.disk.shipped import shipped_lines
-from memdir.model.builtin.dream.amend import is_denied
+from memdir.model.builtin.dream.amend import is_denied, tells_change
 from memdir.model.builtin.dream.date_repair import dated
 from memdir.model.builtin.dream.desk import Desk, PageChange, words_in
 from memdir.model.builtin.dream.fuse import sentence
@@ -39,9 +39,8 @@ MAX_SAID = 600  # characters: a longer message argues, tells or pastes, and extr
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
 KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 ENOUGH, ENOUGH_LOGGED = 3, 2  # signs that a statement lasts; a log line was already worth writing down once
-# What the words of a statement tell of it, by the lexicon: that it is wished, that it lasts, that it is only likely.
+# What the words of a statement tell of it, by the lexicon: that it is wished, that it is only likely.
 _WISHED = frozenset(("durable", "want"))
-_LASTS = frozenset(("decide", "change", "event", "durable", "owner"))
 _UNSURE = frozenset(("rumour", "suppose", "undecided"))
 LABELLED = re.compile(r"\s+(Why|How to apply): ")  # as a line of a log tells what a memory has under labels
 _NAME = re.compile(r"(?<=[\w,:] )[A-ZÀ-ÖØ-Þ][\w'’.-]*\w|^[A-ZÀ-ÖØ-Þ][\w'’-]+(?= \w+:|:)")
@@ -135,7 +134,7 @@ def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None
 
 def _is_news(page: Page, others: Iterable[Page]) -> bool:
     """Whether it tells of a change of what a page likely speaks of."""
-    if not _tells(page.claimed_body, _LASTS):
+    if not tells_change(page.claimed_body):
         return False
     judge, note = shipped_judge(), note_of(page)
     return any(judge.verdict(note_of(one), note).one_subject >= NEWS for one in others)
@@ -178,7 +177,7 @@ def is_worth_keeping(statement: Statement, text: str) -> bool:
     """Whether it states something that was decided or dated, beyond the day it was said; of a log line, whether it is
     more than the weather of the day."""
     is_dated = any(day != statement.day.isoformat() or statement.is_log for day in _DATE.findall(text))
-    signs = (_FIGURE.search(_DATE.sub("", text)), _NAME.search(text.strip()), _tells(text, _LASTS))
+    signs = (_FIGURE.search(_DATE.sub("", text)), _NAME.search(text.strip()), tells_change(text))
     if is_dated or sum(map(bool, signs)) >= (ENOUGH_LOGGED if statement.is_log else ENOUGH):
         return True
     return statement.is_log and (statement.kind is not None or _is_rule(text))
