@@ -87,8 +87,8 @@ class HubApp:
                 await HubRefusal(500, "bug", "something went wrong in the hub").response()(scope, receive, send)
             raise  # the server's log says where
         finally:
-            if held := scope.get("until_answered"):
-                held.close()
+            if let_go := scope.get("until_answered"):
+                let_go()
             spent = time.perf_counter() - begun
             self._hub.counted[route, status] += 1
             self._hub.seconds[route] = self._hub.seconds.get(route, 0.0) + spent

@@ -8,9 +8,9 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -74,17 +74,17 @@ class InFlight:
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
 
-    @contextmanager
-    def hold(self, token: str, size: int) -> Iterator[None]:
-        if self._held[token] + size > MOST_IN_FLIGHT:
+    def hold(self, token: str, size: int) -> Callable[[], None]:
+        """Gives what lets go of them again."""
+        if (held := self._held[token] + size) > MOST_IN_FLIGHT:
             raise HubRefusal(429, "rate", "too much at once is on its way with this token").after(1)
-        self._held[token] += size
-        try:
-            yield
-        finally:
-            self._held[token] -= size
-            if not self._held[token]:
-                del self._held[token]
+        self._held[token] = held
+        return partial(self._let_go, token, size)
+
+    def _let_go(self, token: str, size: int) -> None:
+        self._held[token] -= size
+        if not self._held[token]:
+            del self._held[token]
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
@@ -92,8 +92,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     told = dict(request.scope["headers"]).get(b"content-length", b"%d" % max_bytes)
     parts, left = list[bytes](), max_bytes
     is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
-    held = request.scope["until_answered"] = ExitStack()
-    held.enter_context(request.scope["in_flight"](int(told) if is_more else 0))
+    request.scope["until_answered"] = request.scope["in_flight"](int(told) if is_more else 0)
     while is_more:
         message = await request.receive()
         if message["type"] == "http.disconnect":

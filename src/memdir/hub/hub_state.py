@@ -143,7 +143,8 @@ class Hub:
     async def _still(self, identity: Bearer, token: str) -> None:
         """A body may take its time, and a look through it: a token that was revoked meanwhile, or may do less by now,
         writes nothing."""
-        if await self.identities.of(token) != identity:
+        now = await self.identities.of(token)
+        if now is not identity and now != identity:
             raise HubRefusal(403, "not-allowed", "what this token may do was changed meanwhile", remedy="Try again")
 
     async def unshareable(self, request: Request, changes: Sequence[Change]) -> dict[str, HubRefusal]:

@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import uvicorn
@@ -84,7 +85,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+        if len(self.url) + sum(map(len, chain.from_iterable(self.headers))) > MAX_HEAD_BYTES:
             self._refuse(TOO_LONG)
             raise ValueError("the head is too long")  # the parser goes no further
         self._head_bytes, self._in_head = 0, False
