@@ -7,7 +7,6 @@ and who holds it sees what holds now.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from memdir.disk.safe_path import is_inside
 from memdir.errors import DiskError, LockBusy, MemdirError, UsageError
@@ -17,6 +16,7 @@ from memdir.settings import is_of_other_agent, load_settings, memory_root, own_m
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from memdir.events import Sink
     from memdir.layout import AgentScope
@@ -88,7 +88,7 @@ class Places:
         stamp = settings_stamp(self._ruled_by)
         if stamp != self._stamp:
             self._stamp = stamp
-            with suppress(MemdirError):
+            with _suppressed(MemdirError):
                 self._now = load_settings(self.environment, self._ruled_by, flags=self._flags)
         return self._now
 
@@ -252,9 +252,7 @@ class Stores:
         """The memory is on, and where it was before the project moved is known."""
         self._places.require_enabled()
         if not self._has_looked:
-            from contextlib import suppress  # a hook opens nothing this way, and loads it only where it must
-
-            with suppress(DiskError, LockBusy):  # whoever reads is not kept from it by a home that cannot be written to
+            with _suppressed(DiskError, LockBusy):  # a home that cannot be written to keeps nobody from reading
                 self.find_lost()
             self._places.require_enabled()
 
@@ -277,7 +275,7 @@ class Stores:
 
     def begin(self) -> None:
         """Start, unless that was done. A disk that refuses costs the conversation nothing, and is asked again."""
-        with suppress(DiskError):
+        with _suppressed(DiskError):
             if not self._is_started:
                 self.start()
 
@@ -291,7 +289,7 @@ class Stores:
         for store in self.of_project():
             store.ensure()
         if places.learns_for_all_projects:
-            with suppress(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
+            with _suppressed(DiskError):  # a home that cannot be written to, and a project that lies elsewhere
                 self.of("user").ensure()
         if places.is_ours:
             from memdir.store.identity import remember_identity
@@ -299,3 +297,10 @@ class Stores:
             remember_identity(places.place, places.layout)
         self._is_started = True
         return adoption
+
+
+def _suppressed(*kinds: type[Exception]) -> AbstractContextManager[None]:
+    """Go on all the same; a hook loads what this takes only where it must."""
+    from contextlib import suppress
+
+    return suppress(*kinds)

@@ -180,11 +180,11 @@ def test_a_fork_has_the_same_context_and_a_life_of_its_own(
 
 def test_a_fork_at_a_message_was_extracted_if_more_was(memdir: Memdir, memory: MemDir, talk: Conversation) -> None:
     """X4: what its origin has extracted is not extracted once more."""
-    SessionState(FIRST, memory.layout).move_cursor(talk.messages[5].id)
+    SessionState.load(FIRST, memory.layout).move_cursor(talk.messages[5].id)
     forked = answer(memdir("fork", "--at", talk.messages[3].id, "--json"))["session"]
     assert resume(memory.layout.session(forked)).messages == talk.messages[:4]
     assert SessionState.load(forked, memory.layout).extract_cursor == talk.messages[3].id
-    SessionState(FIRST, memory.layout).move_cursor(talk.messages[1].id)
+    SessionState.load(FIRST, memory.layout).move_cursor(talk.messages[1].id)
     forked = answer(memdir("fork", FIRST, "--at", talk.messages[3].id, "--json"))["session"]
     assert SessionState.load(forked, memory.layout).extract_cursor == talk.messages[1].id
     ran = memdir("fork", FIRST, "--at", "no-such-message")

@@ -84,8 +84,7 @@ def load_prompt(
 ) -> Prompt:
     """Read a prompt by its name among memdir's own, or a host's by its full path; `overrides` is the folder of the
     user's own versions, `own` their version of this one where it has a place of its own (N5). Without an index, and
-    where a daily log is kept, other parts stand in it.
-    """
+    where a daily log is kept, other parts stand in it."""
     source = _source(name, overrides, own)
     instead = {**({} if has_index else WITHOUT_INDEX), **(AS_LOG if is_log else {})}
     text, declared = _with_parts(source, overrides, instead, 0)

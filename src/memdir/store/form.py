@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from memdir.errors import BadMemoryFile
 from memdir.store.frontmatter import TRUST_FIELD, find_block, quoted
@@ -213,11 +213,6 @@ def headed(text: str) -> Topic | None:
     return topic if topic and topic.has_frontmatter and topic.fields.keys() & set(_MAIN) else None
 
 
-def _without_tildes(text: str) -> str:
-    """A body that is fenced as a whole with tildes is no code, but words that were meant to be put away, or shown."""
-    return _TILDES.sub(lambda found: f"{found['head']}{found['body']}\n", text)
-
-
 def _without_debris(text: str) -> str:
     """What ends a reply or a call in a model's own template, and a comment that was never opened, end no memory."""
     kept = _DEBRIS.sub("\n", text)
@@ -377,6 +372,7 @@ _REPAIRS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda text: _THOUGHTS.sub("", text), "what was thought before it was taken off"),
     (without_fence, "the fence around it was taken off"),
     (_with_header, "its fields stand between two lines of --- at the top now"),
-    (_without_tildes, "the fence around its text was taken off"),
+    # A body that is fenced as a whole with tildes is no code, but words that were meant to be put away, or shown.
+    (partial(_TILDES.sub, "\\g<head>\\g<body>\n"), "the fence around its text was taken off"),
     (_without_debris, "what ends a reply was taken off its end"),
 )
