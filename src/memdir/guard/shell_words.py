@@ -221,7 +221,8 @@ class _LineReader:
                 self._redirect(level)
             elif sign in _ENDS or (sign == "{" and level.word is None and line[self._at + 1 : self._at + 2] in " \t"):
                 words = self._ended(level)
-                yield words
+                if words or self.targets or self.sources:  # most parentheses end nothing
+                    yield words
                 self._end_pipe(level, sign, is_empty=not words)
             elif sign in _SPACES:
                 self._end_word(level)
