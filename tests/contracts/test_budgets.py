@@ -13,7 +13,7 @@ NOT_YET = {
     "files without model/builtin": 287,
     "lines of model/builtin": 4_010,
     "lines of share": 2_370,
-    "lines of chat": 2_300,
+    "lines of chat": 2_305,
     "lines of hooks": 2_160,
     "lines of attach": 2_160,
     "lines of hub": 3_150,

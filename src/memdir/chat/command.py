@@ -129,8 +129,13 @@ def _hold(home: str) -> None:
                 shutil.rmtree(left, ignore_errors=True)
             finally:
                 os.close(held)
+
+    def end(number: int, _: object) -> None:  # at once: what only raises can be caught by whatever runs just then
+        shutil.rmtree(home, ignore_errors=True)
+        os._exit(128 + number)
+
     for ending in (signal.SIGHUP, signal.SIGTERM):
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
+        signal.signal(ending, end)
 
 
 def session_of(memory: MemDir, name: str | None, *, is_latest: bool = False) -> str:
