@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -413,6 +414,25 @@ def test_what_is_deleted_before_the_answer_came_is_deleted_for_all(team: Team, h
         (ann.root / "x.md").rename(ann.root / "y.md")
     files = in_step(ann, bob)
     assert list(files) == ["a.md", "b.md", "c.md", *(["y.md"] if how == "renamed" else [])]
+
+
+@EACH
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_directory_that_is_lost_before_the_answer_came_takes_what_was_sent_from_nobody(
+    team: Team, is_new: bool
+) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", "Of a."), x=memory_text("x", "The limit is 10."))
+    if is_new:
+        ann.put("y.md", memory_text("y", BODY))
+    else:
+        edit(ann, "x.md", "10", "20")
+    lose_the_answer(ann)
+    bob.sync()
+    had = bob.files()
+    shutil.rmtree(ann.root)
+    ann.store.ensure()
+    assert in_step(ann, bob) == had
 
 
 def test_a_teammates_rename_is_taken_in_where_the_team_is_full(team: Team) -> None:

@@ -8,10 +8,12 @@ by default, all of it with `make test-share`.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -314,21 +316,26 @@ class RandomTeam(RuleBasedStateMachine):
         assert isinstance(wire, Wire)
         return wire
 
-    @act(after=st.integers(0, 25))
+    @act(after=st.integers(0, 400))
     def kill(self, who: int, after: int) -> None:
-        """A sync in a process of its own, killed somewhere."""
+        """A sync in a process of its own, killed where it opens, renames or removes one file more, or asks once."""
         one = self.members[who]
         child = os.fork()
         if child == 0:
+            left = itertools.count(-after)
+
+            def last(event: str, _: object) -> None:
+                if event.startswith(("os.", "open", "socket.", "subprocess.")) and next(left) == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
             try:
                 one.remote = self.team.open(one.name, one.store.place, one.clock)
+                sys.addaudithook(last)
                 one.sync()
             except MemdirError:
                 pass
             finally:
                 os._exit(0)
-        time.sleep(after / 100)
-        os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
     # What must be so

@@ -53,7 +53,7 @@ class KnownTeam:
     purged: list[str] = field(default_factory=list)  # members of whom something may still be kept beside the team's
     authors: dict[str, str] = field(default_factory=dict)  # of every text that stood here, by digest: it may come back
     seals: dict[str, str] = field(default_factory=dict)  # of those that a hub gave, in proof of their authors
-    sending: dict[str, list[str]] = field(default_factory=dict)  # digests of what may be there since the last pull
+    sending: dict[str, list[str]] = field(default_factory=dict)  # digests of what may be there since the pull, in order
     held: dict[str, str] = field(default_factory=dict)  # why the remote did not take what was last given to it
     purges: dict[str, int] = field(default_factory=dict)  # the last of each member, by its revision: once is enough
 
@@ -151,6 +151,12 @@ class KnownTeam:
     def here(self) -> list[str]:
         """The memories that lay on this disk at the last sync."""
         return [key for key, one in self.seen.items() if one.is_here and not one.version.is_gone]
+
+    def last_here(self) -> dict[str, str]:
+        """What lay on this disk last, by digest: at that sync, or sent since then without an answer."""
+        sent = {key: digests[-1] for key, digests in self.sending.items() if digests}
+        last = {key: self.digest(key) for key in self.here()} | sent
+        return {key: digest for key, digest in last.items() if digest != GONE}
 
     def _path(self, digest: str) -> str:
         return os.path.join(self.place.texts_of_team, digest)

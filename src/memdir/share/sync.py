@@ -105,7 +105,7 @@ class Sync:
 
     def _look(self, known: KnownTeam, report: SyncReport) -> None:
         """What waits, and what cannot be given to others."""
-        local = read_local(self.store.place, self.caps, known.here())
+        local = read_local(self.store.place, self.caps, known.last_here())
         report.waiting = [*self._changes(known, local, report), *self._held(known, local, report)]
         report.left_out.update(local.left_out)
         for key, why in ((key, why) for key, why in known.held.items() if key in report.waiting):
@@ -154,7 +154,7 @@ class Sync:
     # What others changed
 
     def _pull(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> None:
-        local = read_local(self.store.place, self.caps, known.here())
+        local = read_local(self.store.place, self.caps, known.last_here())
         if not is_dry:
             self._bring_back(known, local, report)
         waiting = known.waiting()
@@ -346,23 +346,25 @@ class Sync:
             return
         with self.store.changing(Origin(PULLED, trust="team"), "bring back what was lost here") as change:
             for key in lost:
-                text = known.text(key)
+                digest, one = known.last_here()[key], known.seen.get(key)
+                text = known.kept(digest)
                 if text is None:
-                    del known.seen[key]
+                    known.seen.pop(key, None)
+                    known.sending.pop(key, None)
                     known.revision = ""
                     continue
                 with _faults_to(report, key):
-                    self._write(change, key, text, known.seen[key].version)
+                    self._write(change, key, text, one.version if one and one.version.digest == digest else None)
                     report.brought_back.append(key)
 
     def _lost(self, known: KnownTeam, local: LocalTexts) -> list[str]:
-        here = known.here()
+        here = known.last_here()
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
         if not missing:
             return []
         there = {digest_of(text) for key, text in local.texts.items() if key not in known.seen}
         sources = self._deleted_by(missing)
-        meant = {key for key in missing if known.digest(key) in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
+        meant = {key for key in missing if here[key] in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
         unmeant = [key for key in missing if key not in meant]  # neither renamed nor deleted by anybody's word
         is_emptied = not local.texts or 2 * len(unmeant) >= len(here) or len(unmeant) > MAX_BY_HAND
         return [key for key in unmeant if is_emptied or sources.get(key) == _TAKEN_BACK]
@@ -390,9 +392,9 @@ class Sync:
     # What was changed here
 
     def _push(self, known: KnownTeam, report: SyncReport, *, is_dry: bool) -> PushResult:
-        local = self._foreseen or read_local(self.store.place, self.caps, known.here())
+        local = self._foreseen or read_local(self.store.place, self.caps, known.last_here())
         if not is_dry and self._give_other_names(known, local, report):
-            local = read_local(self.store.place, self.caps, known.here())
+            local = read_local(self.store.place, self.caps, known.last_here())
         changes = self._changes(known, local, report)
         report.left_out.update(local.left_out)
         if not changes:
@@ -411,7 +413,8 @@ class Sync:
             versions[key] = Version(digest, author, min(local.saved[key], now), seal=known.seals.get(digest, ""))
         known.keep(texts)
         for key, version in versions.items():  # whoever is killed now, or gets no answer, knows his own text again
-            known.sending[key] = sorted({*known.sending.get(key, ()), version.digest})
+            earlier = [digest for digest in known.sending.get(key, ()) if digest != version.digest]
+            known.sending[key] = [*earlier, version.digest]
         known.save()
         result = self.remote.push(Delta(versions, texts), expected=known.manifest())
         self._note_push(known, result, report)
