@@ -337,12 +337,11 @@ def _watch(context: Any, memory: MemDir) -> None:
                 report = memory.team.sync()
                 here = report.taken, report.deleted, report.conflicts, report.brought_back, report.purged
                 has_come = any(here) or bool(report.may_hold or report.sent or report.sent_deletions)
-                if has_come or report.problem:
+                if has_come or report.problem not in ("", told):
                     _tell_report(report, context)
-                if not report.problem:
-                    told = ""
-                    if has_come:
-                        continue
+                told = report.problem
+                if has_come and not told:
+                    continue
             else:
                 told = ""
         except MemdirError as error:
