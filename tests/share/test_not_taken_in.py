@@ -368,6 +368,24 @@ def test_what_was_edited_as_well_as_renamed_and_does_not_travel_stays_too(team: 
     )
 
 
+@pytest.mark.parametrize("there", [LONG, "Another text.", ""])
+def test_what_was_edited_and_renamed_over_another_and_does_not_travel_stays_too(team: Team, there: str) -> None:
+    """Over one that she could not take in, one that she knows, one that is gone."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{name: memory_text(name, f"Of {name}: what we decided, and why.") for name in ("old", "a", "b")})
+    ann.caps = SMALL
+    bob.put("new.md", memory_text("new", there))
+    bob.sync(), ann.sync()
+    if not there:
+        forget(bob, "new.md")
+        bob.sync(), ann.sync()
+    ann.put("new.md", ann.read("old.md") + (LONG if there != LONG else "And one line more.\n"))
+    (ann.root / "old.md").unlink()
+    assert ann.sync().sent_deletions == []
+    bob.sync()
+    assert "Of old" in bob.read("old.md")
+
+
 def lose_the_answer(ann: Member) -> None:
     """A sync that the remote took, and nobody here heard of it."""
     push = ann.remote.push

@@ -362,7 +362,7 @@ class Sync:
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
         if not missing:
             return []
-        there = {digest_of(text) for key, text in local.texts.items() if key not in known.seen}
+        there = {digest_of(text) for key, text in local.texts.items() if known.digest(key) == GONE}
         sources = self._deleted_by(missing)
         meant = {key for key in missing if here[key] in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
         unmeant = [key for key in missing if key not in meant]  # neither renamed nor deleted by anybody's word
@@ -465,13 +465,14 @@ class Sync:
         for other in stays if gone else ():
             with suppress(OSError, BadMemoryFile, PathEscape, DiskError):
                 texts[other] = local.texts.get(other) or self.store.read_bytes(other) or b""
-        new = [_words(Topic(data)) for other, data in texts.items() if other not in known.seen]
+        new = [_words(data) - _words(known.text(other) or b"") for other, data in texts.items()]
         sources = self._deleted_by(gone) if new else {}
         for key in gone:
             was, is_meant = Topic(known.text(key) or b"\0"), sources.get(key, OUTSIDE) not in _NOT_MEANT
             same = (was.with_field(CONFLICT_FIELD, conflict_of(other, data)).data for other, data in texts.items())
             is_same = any(data in (was.data, one) for data, one in zip(texts.values(), same, strict=True))
-            if not is_same and (is_meant or not any(2 * len(_words(was) & one) > len(_words(was)) for one in new)):
+            words = _words(was.data)
+            if not is_same and (is_meant or not any(2 * len(words & one) > len(words) for one in new)):
                 yield key
 
     def _held(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> list[str]:
@@ -552,7 +553,8 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
     return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
 
 
-def _words(topic: Topic) -> set[str]:
+def _words(data: bytes) -> set[str]:
+    topic = Topic(data)
     return {*topic.name.split(), *topic.description.split(), *topic.body.split()}
 
 
