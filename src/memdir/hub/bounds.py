@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -72,11 +71,11 @@ class InFlight:
     memory."""
 
     def __init__(self) -> None:
-        self._held: Counter[str] = Counter()
+        self._held: dict[str, int] = {}
 
     def hold(self, token: str, size: int) -> Callable[[], None]:
         """Gives what lets go of them again."""
-        if (held := self._held[token] + size) > MOST_IN_FLIGHT:
+        if (held := self._held.get(token, 0) + size) > MOST_IN_FLIGHT:
             raise HubRefusal(429, "rate", "too much at once is on its way with this token").after(1)
         self._held[token] = held
         return partial(self._let_go, token, size)
@@ -89,10 +88,10 @@ class InFlight:
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, if it is within its bounds; those of time are kept by the connection."""
-    told = dict(request.scope["headers"]).get(b"content-length", b"%d" % max_bytes)
-    parts, left = list[bytes](), max_bytes
-    is_more = told.isdigit() and len(told) <= 12 and int(told) <= max_bytes
-    request.scope["until_answered"] = request.scope["in_flight"](int(told) if is_more else 0)
+    told = dict(request.scope["headers"]).get(b"content-length")
+    size = max_bytes if told is None else int(told) if told.isdigit() and len(told) <= 12 else max_bytes + 1
+    parts, left, is_more = list[bytes](), max_bytes, size <= max_bytes
+    request.scope["until_answered"] = request.scope["in_flight"](size if is_more else 0)
     while is_more:
         message = await request.receive()
         if message["type"] == "http.disconnect":

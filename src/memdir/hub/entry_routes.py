@@ -82,7 +82,8 @@ class EntryRoutes:
         return await self._written(identity, Change("delete", key, condition, None, None, 0, self._hub.now))
 
     async def _written(self, identity: Bearer, change: Change) -> Response:
-        _, (done,) = await self._apply({identity.author: [change]})
+        _, (done,) = await self._hub.database.apply(identity.author, [change], self._hub.now)
+        await self._has_changed(identity.team, max(change.size, LEAST_BYTES))
         if refused := refusal_of(done):
             raise refused
         told = f'"{done.etag}"' if done.etag else "null"  # by hand: an encoder of any object takes three times as long
@@ -98,11 +99,15 @@ class EntryRoutes:
         else:
             async with self._hub.database.transaction() as held:
                 answers = [await held.apply(*one, now) for one in written.items()]
-        self._hub.waiting.wake(team)
         size = sum(max(change.size, LEAST_BYTES) for some in written.values() for change in some)
+        await self._has_changed(team, size)
+        return answers[-1][0], [one for _, done in answers for one in done]
+
+    async def _has_changed(self, team: str, size: int) -> None:
+        """Whoever waits for it is told, and its log looked at when it has grown by enough."""
+        self._hub.waiting.wake(team)
         left = self._until_look.get(team, LOG_BYTES) - size
         self._until_look[team] = left if left >= 0 else await self._shorten_log(team)
-        return answers[-1][0], [one for _, done in answers for one in done]
 
     async def _shorten_log(self, team: str) -> int:
         """Erase texts beyond the team's log, and the oldest deletions; how much it may write until the next time."""

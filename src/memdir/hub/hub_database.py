@@ -97,6 +97,7 @@ class HubDatabase(Transaction, Protocol):
 
     creates: bool  # whether one that is empty becomes a hub's
     skip_locked: str  # at the end of a statement that takes a row which nobody else has
+    text_known: str  # the statement that says whether a team had the text of an ETag
 
     async def connect(self) -> None: ...
 

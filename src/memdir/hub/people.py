@@ -143,7 +143,7 @@ async def author_of(database: HubDatabase, by: Author, change: Change, told: dic
     _, _, seal_key = await database.revision(by.team)
     if not hmac.compare_digest(sealed(seal_key, change.etag, name).encode(), seal.encode("utf-8", "replace")):
         return by
-    if await database.run(SQL["text_known"], by.team, *3 * (change.etag,)):
+    if await database.run(database.text_known, by.team, change.etag):
         return by
     ((member, is_active, purged),) = await database.run(SQL["author"], by.team, random_name("m"), name, now)
     if purged is not None and not is_active:

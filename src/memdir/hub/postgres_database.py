@@ -65,6 +65,7 @@ class PostgresDatabase:
 
     creates = True
     skip_locked = "for update skip locked"
+    text_known = SQL["postgres_text_known"]
 
     def __init__(self, url: str, *, pooler: bool = False, listen: str = "") -> None:
         self._url = url

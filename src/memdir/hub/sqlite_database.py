@@ -22,7 +22,7 @@ GATHER_SECONDS = 0.001  # so long a change waits for others to share its way to 
 LOOK_SECONDS = 0.25  # between looks for what another process wrote
 EMPTY_SECONDS = 60.0  # between times that the log of writes is emptied: another process may have erased something
 HELD = "another process reads the database file: what was erased stands in the log of writes until that has ended"
-
+MOST_LATEST = 400  # texts of those that a page of 16 KiB tells of, so that there is room for a moment's more
 NOTHING = (None, 0, 0)  # how an entry stands that never was
 
 
@@ -31,9 +31,11 @@ class SqliteDatabase:
 
     creates = True
     skip_locked = ""  # there is one writer at a time anyway
+    text_known = SQL["sqlite_text_known"]
 
     _connection: sqlite3.Connection  # from `connect` on
     _empty_at = 0.0
+    _latest = MOST_LATEST + 1  # for all that is known
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -120,8 +122,11 @@ class SqliteDatabase:
         """As hub_apply of PostgreSQL: each change is judged by itself."""
         run, keys, texts = self._connection.execute, dict[str, list[str]](), dict[str, list[str]]()
         for author, changes, _ in asked:
-            keys.setdefault(author.team, []).extend(change.key for change in changes)
-            texts.setdefault(author.team, []).extend(change.etag for change in changes if change.etag)
+            named, sent = keys.setdefault(author.team, []), texts.setdefault(author.team, [])
+            for change in changes:
+                named.append(change.key)
+                if change.etag:
+                    sent.append(change.etag)
         given = json.dumps(keys)
         teams = {team: _Team(*row) for team, *row in run(SQL["sqlite_teams"], (given,))}
         for team, key, etag, revision, size in run(SQL["sqlite_entries"], (given,)):
@@ -137,7 +142,9 @@ class SqliteDatabase:
             for team, name in run(SQL["sqlite_names_taken"], (json.dumps(new),)):
                 teams[team].taken.add(name)
         answers = [teams[author.team].apply(author, changes, at) for author, changes, at in asked]
-        write = self._connection.executemany
+        write, made = self._connection.executemany, [row for team in teams.values() for row in team.texts]
+        self._latest += len(made)
+        write(SQL["sqlite_text_made"], made)
         write(SQL["sqlite_version_made"], [row for team in teams.values() for row in team.versions])
         write(SQL["sqlite_entry_written"], [row for team in teams.values() for row in team.entries])
         counted = [(one.revision, one.live_entries, one.live_bytes, team) for team, one in teams.items() if one.entries]
@@ -147,10 +154,19 @@ class SqliteDatabase:
     async def news(self) -> list[str]:
         """What this process wrote is known to it; another's is seen by a number that SQLite keeps."""
         await asyncio.sleep(LOOK_SECONDS)
-        if time.monotonic() > self._empty_at:
-            with suppress(DatabaseBusy):
+        with suppress(DatabaseBusy):
+            if self._latest > MOST_LATEST:
+                await self._settle()
+            if time.monotonic() > self._empty_at:
                 await self._empty_log()
         return []
+
+    async def _settle(self) -> None:
+        """The latest texts go among the rest, as long as there is room for those to come on one page."""
+        async with self.transaction() as held:
+            await held.run(SQL["sqlite_texts_settled"])
+            await held.run(SQL["sqlite_texts_moved"])
+        self._latest = 0
 
     async def scrub(self) -> dict[str, str]:
         """What was overwritten stands in the log of writes until that is emptied; who reads an older state holds it."""
@@ -194,6 +210,7 @@ class _Team:
         self.authors: dict[str, str] = {}  # who sent a text first, by its ETag
         self.purged: set[str] = set()  # ETags of texts that may not come again
         self.taken: set[str] = set()  # folded keys that live
+        self.texts: list[Row] = []
         self.versions: list[Row] = []
         self.entries: list[Row] = []
 
@@ -240,5 +257,7 @@ class _Team:
         (self.taken.add if is_put else self.taken.discard)(folded)
         self.known[key] = (etag, self.revision, size)
         self.versions.append((team, self.revision, key, op, etag, size, content, who, author.token, saved, at, reason))
-        wrote = self.authors.setdefault(etag, who) if etag else who  # whoever sends it again (ADR 0082)
-        self.entries.append((team, key, folded, self.revision, etag, size, int(not is_put), reason, wrote, saved, at))
+        if etag:
+            self.texts.append((etag, self.revision))
+            who = self.authors.setdefault(etag, who)  # whoever sends it again (ADR 0082)
+        self.entries.append((team, key, folded, self.revision, etag, size, int(not is_put), reason, who, saved, at))

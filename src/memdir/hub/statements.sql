@@ -170,10 +170,6 @@ select p.key, p.decided, s.base
 from proposals p join proposals s on s.team = p.team and coalesce(s.part_of, s.id) = coalesce(p.part_of, p.id)
 where p.team = ? and p.op = 'put' and p.state = 'accepted' and s.base is not null
 
--- One text is `between`: with `=` SQLite puts it into what its index is made of, and does not know that again.
--- name: text_known
-select 1 from versions where team = ? and substr(etag, 1, 8) = substr(?, 1, 8) and etag between ? and ? limit 1
-
 -- name: version_purged
 update versions set content = null, redacted = coalesce(redacted, ?), reason = 'purged' where team = ? and rev = ?
 
@@ -283,6 +279,9 @@ select asked.number, hub_apply(asked.team, asked.member, asked.token, asked.at, 
   order by team, number
 ) as asked
 
+-- name: postgres_text_known
+select 1 from versions where team = ? and etag = ? limit 1
+
 -- name: postgres_entries
 select e.etag, e.rev, e.deleted, e.member, e.saved, v.content
 from unnest(?::text[], ?::text[]) with ordinality as asked(team, key, number)
@@ -326,9 +325,26 @@ where one.team = asked.team and one.folded = asked.folded and one.key <> one.fol
 
 -- name: sqlite_texts_sent
 select one.rev, one.team, one.etag, one.member, one.reason
-from json_each(?) asked cross join json_each(asked.value) named
-cross join versions one indexed by versions_by_text
-where one.team = asked.key and substr(one.etag, 1, 8) = substr(named.value, 1, 8) and one.etag = named.value
+from json_each(?1) asked cross join json_each(asked.value) named cross join texts_latest text cross join versions one
+where text.digest = substr(named.value, 1, 8)
+and one.team = asked.key and one.rev = text.rev and one.etag = named.value
+union all
+select one.rev, one.team, one.etag, one.member, one.reason
+from json_each(?1) asked cross join json_each(asked.value) named cross join texts_settled text cross join versions one
+where text.digest = substr(named.value, 1, 8)
+and one.team = asked.key and one.rev = text.rev and one.etag = named.value
+
+-- name: sqlite_text_known
+select 1 from versions where team = ?1 and etag = ?2 and rev in (select rev from texts where digest = substr(?2, 1, 8))
+
+-- name: sqlite_text_made
+insert or ignore into texts_latest values (substr(?, 1, 8), ?)
+
+-- name: sqlite_texts_settled
+insert or ignore into texts_settled select digest, rev from texts_latest
+
+-- name: sqlite_texts_moved
+delete from texts_latest
 
 -- name: sqlite_version_made
 insert into versions (team, rev, key, op, etag, size, content, member, token, saved, changed, reason)
