@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 import time
 from typing import Any
@@ -24,7 +23,6 @@ from memdir.hub.reply import HttpReply, HubRefusal, answer, not_found
 
 QUIET = frozenset((200, 201, 304, 404, 409, 410, 412, 428))  # the everyday; the rest is worth a line of the log
 RETRY_SECONDS = 2
-_ENTRY_PATH = re.compile(r"/v1/teams/(?P<team>[^/]+)/entries/(?P<key>.+)", re.DOTALL)
 
 
 def to_stderr(line: str) -> None:
@@ -98,10 +96,10 @@ class HubApp:
     def _route(self, scope: Scope) -> Route:
         if "\0" in scope["path"]:
             raise not_found()
-        entry = _ENTRY_PATH.fullmatch(scope["path"])
-        if entry and scope["method"] in ("GET", "PUT"):  # on the way that is walked most
-            scope["path_params"] = entry.groupdict()
-            return self.routes[0]
+        match scope["path"].split("/", 5):  # the way that is walked most
+            case ["", "v1", "teams", team, "entries", key] if team and key and scope["method"] in ("GET", "PUT"):
+                scope["path_params"] = {"team": team, "key": key}
+                return self.routes[0]
         allowed: list[str] = []
         for route in self.routes:
             match, child = route.matches(scope)

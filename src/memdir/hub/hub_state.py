@@ -149,7 +149,7 @@ class Hub:
 
     async def unshareable(self, request: Request, changes: Sequence[Change]) -> dict[str, HubRefusal]:
         """Which of these must not be shared, by their keys, and why."""
-        if sum(change.size for change in changes) <= INLINE_BYTES:
+        if sum([change.size for change in changes]) <= INLINE_BYTES:
             return self._unshareable(changes)
         refused = await asyncio.to_thread(self._unshareable, changes)
         await request.scope["still"]()

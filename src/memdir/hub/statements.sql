@@ -293,8 +293,8 @@ order by asked.number
 select t.revision, t.restored, t.seal_key from unnest(?::text[]) with ordinality as asked(team, number)
 left join teams t on t.id = asked.team order by asked.number
 
--- Changes, on SQLite. Keys, names and texts are given by team, as JSON. An index is named where SQLite would look through all
--- entries of a team for a few names.
+-- Changes, on SQLite. Keys, names and the first eight signs of digests are given by team, as JSON. An index is named where
+-- SQLite would look through all entries of a team for a few names.
 
 -- name: sqlite_entry
 select e.etag, e.rev, e.deleted, e.member, e.saved, v.content
@@ -326,19 +326,17 @@ where one.team = asked.team and one.folded = asked.folded and one.key <> one.fol
 -- name: sqlite_texts_sent
 select one.rev, one.team, one.etag, one.member, one.reason
 from json_each(?1) asked cross join json_each(asked.value) named cross join texts_latest text cross join versions one
-where text.digest = substr(named.value, 1, 8)
-and one.team = asked.key and one.rev = text.rev and one.etag = named.value
+where text.digest = named.value and one.team = asked.key and one.rev = text.rev
 union all
 select one.rev, one.team, one.etag, one.member, one.reason
 from json_each(?1) asked cross join json_each(asked.value) named cross join texts_settled text cross join versions one
-where text.digest = substr(named.value, 1, 8)
-and one.team = asked.key and one.rev = text.rev and one.etag = named.value
+where text.digest = named.value and one.team = asked.key and one.rev = text.rev
 
 -- name: sqlite_text_known
 select 1 from versions where team = ?1 and etag = ?2 and rev in (select rev from texts where digest = substr(?2, 1, 8))
 
 -- name: sqlite_text_made
-insert or ignore into texts_latest values (substr(?, 1, 8), ?)
+insert or ignore into texts_latest values (?, ?)
 
 -- name: sqlite_texts_settled
 insert or ignore into texts_settled select digest, rev from texts_latest
