@@ -222,7 +222,7 @@ class _Team:
             outcome = self._judged(change, etag, size)
             if outcome in ("created", "changed"):
                 self._write(author, change, at, is_live=etag is not None, old_size=size)
-                etag, revision, _ = self.known[change.key]
+                etag, revision = change.etag, self.revision
             is_deleted = etag is None and change.key in self.known
             answers.append(Changed(change.key, outcome, etag, revision, is_deleted))
         return self.revision, answers
