@@ -298,6 +298,44 @@ def test_a_directory_that_was_lost_deletes_nothing(team: Team, lose: Callable[[M
     assert len(in_step(bob, ann)) == 10
 
 
+def test_a_directory_that_was_put_back_from_an_older_copy_takes_nobody_back(team: Team, tmp_path: Path) -> None:
+    """As a backup does it, with the times that the files had."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, **{name: memory_text(name, BODY) for name in "abcdefgh"})
+    forget(bob, "h.md")
+    in_step(ann, bob)
+    shutil.copytree(ann.root, tmp_path / "copy")
+    for key in ("a.md", "b.md", "c.md"):
+        bob.put(key, bob.read(key).replace("First", "Bob's"))
+    bob.put("new.md", memory_text("new", BODY))
+    had = in_step(bob, ann)
+    shutil.rmtree(ann.root)
+    shutil.copytree(tmp_path / "copy", ann.root)
+    assert ann.sync(pushes_only=True).sent == []
+    assert set(ann.sync(is_dry=True).brought_back) == {"a.md", "b.md", "c.md", "new.md"}
+    report = ann.sync()
+    assert (report.sent, report.sent_deletions, report.conflicts) == ([], [], [])
+    assert in_step(ann, bob) == had
+
+
+def test_what_a_person_takes_back_in_many_memories_is_taken_back_for_all(team: Team) -> None:
+    """By `undo`, which puts the times of the files back, too; or by writing what stood there once more."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    had = ann.files()
+    for way in ("undo", "by hand"):
+        with ann.store.changing(Origin("dream"), "all anew") as change:
+            for key in had:
+                change.write(key, had[key].replace("First", f"New {way}").encode())
+        assert in_step(ann, bob) != had
+        if way == "undo":
+            undo(ann.store)
+        else:
+            for key, text in had.items():
+                ann.put(key, text)
+        assert in_step(ann, bob) == had, way
+
+
 def test_what_was_lost_here_and_deleted_by_a_teammate_is_not_called_back(team: Team) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))

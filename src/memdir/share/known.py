@@ -16,7 +16,7 @@ from memdir.disk.plain_json import encode
 from memdir.disk.safe_path import is_key
 from memdir.errors import DiskError, UsageError
 from memdir.layout import Place
-from memdir.share.judge import GivenJson
+from memdir.share.judge import GivenJson, LocalTexts
 from memdir.share.remote import GONE, Manifest, Reason, TeamCaps, Version, digest_of, is_digest, moment
 from memdir.store.shared import MAX_KNOWN_BYTES, note_of_team
 
@@ -104,8 +104,10 @@ class KnownTeam:
                     delete_file(self._path(name))
 
     def manifest(self) -> Manifest:
-        refused = frozenset(key for key in self.seen if self.is_refused(key))
-        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays, refused)
+        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays, self.refused())
+
+    def refused(self) -> frozenset[str]:
+        return frozenset(key for key in self.seen if self.is_refused(key))
 
     def is_refused(self, key: str) -> bool:
         """Whether the remote has something else of it that was not taken in."""
@@ -157,6 +159,17 @@ class KnownTeam:
         sent = {key: digests[-1] for key, digests in self.sending.items() if digests}
         last = {key: self.digest(key) for key in self.here()} | sent
         return {key: digest for key, digest in last.items() if digest != GONE}
+
+    def older(self, local: LocalTexts) -> list[str]:
+        """Memories in whose place lies what stood here before, in a file older than the last text is here: a copy that
+        was put back. Whoever writes that text once more writes it now."""
+        found, order = list[str](), {digest: number for number, digest in enumerate(self.authors)}
+        for key, last in self.last_here().items():
+            digest = digest_of(local.texts[key]) if key in local.texts else last
+            with suppress(OSError):  # nobody kept the last one
+                if order.get(digest, len(order)) < order.get(last, 0):
+                    found += [key] if local.saved[key] < os.stat(self._path(last)).st_mtime else []
+        return found
 
     def _path(self, digest: str) -> str:
         return os.path.join(self.place.texts_of_team, digest)

@@ -340,8 +340,9 @@ class Sync:
     # What was lost here
 
     def _bring_back(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> None:
-        """Put back what is missing here though nobody deleted it: a directory that is new, or half of one, tells the
-        team nothing. What the note has no text of is asked for again."""
+        """Put back what is missing here though nobody deleted it, and what was put back to an older text: a directory
+        that is new, half of one, or a copy from before tells the team nothing. What the note has no text of is asked
+        for again."""
         if not (lost := self._lost(known, local)):
             return
         with self.store.changing(Origin(PULLED, trust="team"), "bring back what was lost here") as change:
@@ -360,17 +361,18 @@ class Sync:
     def _lost(self, known: KnownTeam, local: LocalTexts) -> list[str]:
         here = known.last_here()
         missing = [key for key in here if not local.stands(key) and key not in self._renamed]
-        if not missing:
+        if not (older := known.older(local)) and not missing:
             return []
         there = {digest_of(text) for key, text in local.texts.items() if known.digest(key) == GONE}
-        sources = self._deleted_by(missing)
+        sources = self._last_by(missing, "deleted") | self._last_by(older, "changed")
         meant = {key for key in missing if here[key] in there or sources.get(key, OUTSIDE) not in _NOT_MEANT}
-        unmeant = [key for key in missing if key not in meant]  # neither renamed nor deleted by anybody's word
+        meant |= {key for key in older if sources.get(key, OUTSIDE) != OUTSIDE}
+        unmeant = [key for key in (*missing, *older) if key not in meant]  # neither renamed nor by anybody's word
         is_emptied = not local.texts or 2 * len(unmeant) >= len(here) or len(unmeant) > MAX_BY_HAND
         return [key for key in unmeant if is_emptied or sources.get(key) == _TAKEN_BACK]
 
-    def _deleted_by(self, keys: Iterable[str]) -> dict[str, str]:
-        """What deleted these memories here, as the history tells; an undo is a word, unless it takes back a pull."""
+    def _last_by(self, keys: Iterable[str], verb: str) -> dict[str, str]:
+        """What did this to these last, as the history tells; an undo is a word, unless it takes back a pull."""
         prefix, found = self.store.place.prefix, dict[str, str]()
         paths = {prefix + key: key for key in keys}
         try:
@@ -384,7 +386,7 @@ class Sync:
             undone = sources.get(commit.trailers["Undoes"], PULLED) if "Undoes" in commit.trailers else ""
             for file in commit.files:
                 key = paths.pop(file.path, "")
-                if key and file.verb == "deleted":
+                if key and file.verb == verb:
                     is_ours = commit.source == PULLED and BY not in commit.trailers  # no teammate's, and no person's
                     found[key] = _TAKEN_BACK if undone == PULLED or is_ours else commit.source
         return found
@@ -439,8 +441,7 @@ class Sync:
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
-        unseen = {key for key, one in known.seen.items() if one.offered}  # neither written over nor deleted
-        lost = unseen.union(self._lost(known, local))
+        lost = {*self._lost(known, local), *known.refused()}  # neither written over nor deleted
         gone = [key for key in known.here() if not local.stands(key) and key not in lost]
         living = [key for key, one in known.seen.items() if not one.there.is_gone and key not in gone]
         room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
@@ -449,10 +450,10 @@ class Sync:
         changed = {key: text for key, text in local.texts.items() if digest_of(text) != known.digest(key)}
         for done, (key, text) in enumerate(changed.items()):
             events.tell(self.on_progress, done, len(changed))
-            fault = None if key in unseen else self._fault_of(key, text, room)
+            fault = None if key in lost else self._fault_of(key, text, room)
             if fault is not None:
                 report.left_out[key] = fault
-            if fault is not None or key in unseen:
+            if fault is not None or key in lost:
                 stays.append(key)
             else:
                 changes[key] = text
@@ -466,7 +467,7 @@ class Sync:
             with suppress(OSError, BadMemoryFile, PathEscape, DiskError):
                 texts[other] = local.texts.get(other) or self.store.read_bytes(other) or b""
         new = [_words(data) - _words(known.text(other) or b"") for other, data in texts.items()]
-        sources = self._deleted_by(gone) if new else {}
+        sources = self._last_by(gone, "deleted") if new else {}
         for key in gone:
             was, is_meant = Topic(known.text(key) or b"\0"), sources.get(key, OUTSIDE) not in _NOT_MEANT
             same = (was.with_field(CONFLICT_FIELD, conflict_of(other, data)).data for other, data in texts.items())
