@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from memdir import open_memory
 from memdir.store.shared import author_of
 from memdir.team.commands import conflicts_in, resolve
 from tests.hub.servers import HubServer
 from tests.share.conftest import Team
 from tests.share.remotes import GitPlace, HubPlace, Member, TeamPlace, member, memory_text
+from tests.share.test_sync import in_step
 
 EXPORT = memory_text("export", "The export job writes parquet to bucket nine.")
 
@@ -50,6 +53,29 @@ def test_what_somebody_else_renames_stays_its_authors(team: Team) -> None:
     cat.sync()
     bob.sync()
     assert by(bob, "parquet.md") == by(cat, "parquet.md") == "cat", "what one changes is one's own"
+
+
+@pytest.mark.parametrize("kind", ["folder", "git", "hub-sqlite"])
+def test_what_a_sync_took_in_that_was_killed_stays_its_authors(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    ann.put("export.md", EXPORT)
+    in_step(ann, bob)
+    ann.put("export.md", EXPORT + "And Ann's line.\n")
+    ann.sync()
+
+    def killed() -> float:
+        """At the first look at the clock after the text has come."""
+        if "Ann's line" in bob.read("export.md"):
+            raise KeyboardInterrupt
+        return time.time()
+
+    bob.clock = killed
+    with pytest.raises(KeyboardInterrupt):
+        bob.sync()
+    bob.clock = time.time
+    bob.sync(pushes_only=True)
+    bob.sync()
+    assert by(bob, "export.md") == "ann", "and no word of Bob's own"
 
 
 def test_what_plain_git_took_out_comes_back_as_its_authors(tmp_path: Path) -> None:

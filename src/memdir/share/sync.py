@@ -176,7 +176,10 @@ class Sync:
         if is_dry:
             self._foresee(known, _with_waiting(delta, waiting, known), local, report)
             return
-        known.keep({key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older})
+        if texts := {key: data for key, data in delta.texts.items() if key in delta.versions or key in delta.older}:
+            known.authors |= {one.digest: one.author for one in delta.versions.values() if not one.is_gone}
+            known.save()  # whose they are, for one who is killed now and then pushes alone
+            known.keep(texts)
         delta = _with_waiting(delta, waiting, known)
         wanted = self._wanted(known, delta, local, report)
         groups: dict[tuple[bool, str], dict[str, Version]] = {}  # second texts first: then the first is written over
