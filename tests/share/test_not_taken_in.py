@@ -75,6 +75,20 @@ def test_a_file_that_was_emptied_empties_nobody_elses(team: Team, left: str) -> 
     assert bob.read("a.md") == memory_text("a", BODY) and ann.read("a.md") == left
 
 
+@EACH
+def test_a_file_that_was_emptied_is_in_no_conflict_with_what_a_teammate_makes_of_it(team: Team) -> None:
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY), c=memory_text("c", BODY))
+    ann.put("a.md", "")
+    ann.put("b.md", "\n")
+    edit(bob, "a.md", "First line", "Bob's words")
+    forget(bob, "b.md")
+    bob.sync()
+    report = ann.sync()
+    assert (report.taken, report.deleted, report.conflicts) == (["a.md"], ["b.md"], [])
+    assert sorted(in_step(ann, bob)) == ["a.md", "c.md"] and "Bob's words" in ann.read("a.md")
+
+
 def test_a_full_disk_costs_nobody_a_deletion(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, bob = team("ann", "bob")
     shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", "x"), c=memory_text("c", "y"))

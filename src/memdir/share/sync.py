@@ -303,7 +303,7 @@ class Sync:
     ) -> bool:
         """Put what a memory is now into the directory; gives whether it lies there."""
         ours, theirs = change.read(key), None if version.is_gone else theirs
-        is_same = ours is not None and digest_of(ours) == base[1]
+        is_same = ours is not None and (digest_of(ours) == base[1] or not ours.strip())  # nobody's word emptied it
         settled = settle(ours if is_same else base[0], ours, theirs, self.caps.entry_bytes)
         text = None if version.is_purged else settled.text
         if settled.beside is not None and not version.is_purged:  # first: what cannot be kept is not written over
