@@ -135,13 +135,12 @@ class SqliteDatabase:
         for _, team, etag, member, reason in sorted(run(SQL["sqlite_texts_sent"], (json.dumps(texts),)), reverse=True):
             teams[team].authors[etag] = member  # in the end, of whoever sent it first
             teams[team].purged |= {etag} if reason == "purged" else set()
-        new = {
-            team: [key.casefold() for key in some if teams[team].known.get(key, NOTHING)[0] is None]
-            for team, some in keys.items()
-        }
-        if any(new.values()):
-            for team, name in run(SQL["sqlite_names_taken"], (json.dumps(new),)):
-                teams[team].taken.add(name)
+        for team, some in keys.items():
+            new = {key: key.casefold() for key in some if teams[team].known.get(key, NOTHING)[0] is None}
+            if new:
+                others = [name for key, name in new.items() if name != key]
+                taken = run(SQL["sqlite_names_taken"], (team, json.dumps(list(new.values())), json.dumps(others)))
+                teams[team].taken.update(name for (name,) in taken)
         answers = [teams[author.team].apply(author, changes, at) for author, changes, at in asked]
         write, made = self._connection.executemany, [row for team in teams.values() for row in team.texts]
         self._latest += len(made)

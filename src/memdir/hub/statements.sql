@@ -313,15 +313,13 @@ select one.team, one.key, one.etag, one.rev, one.size
 from json_each(?) asked cross join json_each(asked.value) named cross join entries one
 where one.team = asked.key and one.key = named.value
 
+-- By what is that name in another case, and by what is that name itself: of a key that is its own name this is known.
 -- name: sqlite_names_taken
-with asked as materialized (
-  select teams.key as team, named.value as folded from json_each(?) teams cross join json_each(teams.value) named
-)
-select one.team, one.folded from asked cross join entries one
-where one.team = asked.team and one.key = asked.folded and one.deleted = 0
+select one.folded from json_each(?2) asked cross join entries one indexed by entries_by_folded_key
+where one.team = ?1 and one.folded = asked.value and one.key <> one.folded and one.deleted = 0
 union all
-select one.team, one.folded from asked cross join entries one indexed by entries_by_folded_key
-where one.team = asked.team and one.folded = asked.folded and one.key <> one.folded and one.deleted = 0
+select one.folded from json_each(?3) asked cross join entries one
+where one.team = ?1 and one.key = asked.value and one.deleted = 0
 
 -- name: sqlite_texts_sent
 select one.rev, one.team, one.etag, one.member, one.reason
