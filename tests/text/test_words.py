@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.model.builtin.dream.pair_features import KIN
 from memdir.text.stems import stem, terms
 from memdir.text.words import split_words
 
@@ -50,28 +49,3 @@ def test_stop_words_of_several_languages_are_no_terms() -> None:
 
 def test_bytes_that_are_no_text_cost_nothing_else() -> None:
     assert split_words(b"ok \xff\xfe fine".decode("utf-8", "surrogateescape")) == ["ok", "fine"]
-
-
-def test_the_words_of_a_stem_begin_with_the_same_three_letters() -> None:
-    words = [
-        "fly",
-        "flies",
-        "trying",
-        "tries",
-        "added",
-        "adding",
-        "egg",
-        "eggs",
-        "using",
-        "uses",
-        "dying",
-        "ties",
-        "agreed",
-        "ices",
-        "aging",
-        "ate",
-        "ally",
-        "est",
-        "naïve",
-    ]
-    assert [stem(word)[:KIN] for word in words] == [word[:KIN] for word in words]

@@ -14,6 +14,8 @@ from evals.pairs import FOLDER, Note, Pair, lay_out, memories, outcome_of, read_
 
 from memdir.model.builtin.builtin_model import BuiltinModel
 from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText, plan_night
+from memdir.model.builtin.dream.pair_features import Note as PairNote
+from memdir.model.builtin.dream.pair_features import may_be_certain
 
 NOW = datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
 OLDER, NEWER = NOW - timedelta(days=40), NOW - timedelta(days=2)
@@ -150,6 +152,7 @@ def test_what_was_said_about_one_thing_joins_no_note_about_another_on_a_later_ni
         "Minimum Android | The app supports version 10 and up // Minimum iOS | The app supports version 17 and up",
         "Vertretung | Anna vertritt Bernd im Vertrieb // Vertretung im Vertrieb | Bernd vertritt Anna im Vertrieb",
         "Freigabe | Anna gibt Bernds Rechnungen frei // Rechnungen | Bernd gibt Annas Rechnungen frei",
+        "Standard parcels | Where returned parcels are kept // Frozen goods | Where returned frozen parcels are kept",
         "Releases | Releases go out on Tuesday // Mobile releases | Mobile releases go out on Tuesday",
         "Réunion | La réunion est le lundi // Réunion budget | La réunion budget est le lundi",
         "Car | The car is serviced in May // Rust services | Services in Rust are linted with one config",
@@ -157,6 +160,17 @@ def test_what_was_said_about_one_thing_joins_no_note_about_another_on_a_later_ni
 )
 def test_one_word_or_its_place_tells_two_things_apart(line: str) -> None:
     assert not paired(Night(tuple(map(night_file, own_pair(line, 0).notes)), (), NOW))
+
+
+def test_two_notes_that_have_a_person_and_little_else_in_common_are_never_certain() -> None:
+    lead = "Ines Duarte is plant manager at Braga (bottling), working across line, lab and yard"
+    coach = "Ines coaches two trainees, Rui and Bea; she asks for texts she can hand on to them"
+    more = (
+        "Twelve years of filling machines, solid chemistry, little software.\nLives in Porto; customers are in Spain."
+    )
+    jargon = "No jargon in such texts, and one exercise at the end.\nRui is on the line, Bea in the lab."
+    notes = PairNote("Ines, plant manager", lead, more), PairNote("Coaching", coach, jargon)
+    assert not may_be_certain(*notes)
 
 
 def test_a_label_that_both_notes_bear_is_no_claim() -> None:

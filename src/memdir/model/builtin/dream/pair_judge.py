@@ -40,7 +40,7 @@ class PairJudge:
 
     def verdict(self, older: Note, newer: Note) -> Likelihood:
         """How two notes stand to each other; a claim that stands word by word in both leaves no doubt."""
-        if older.kind == newer.kind and older.body_words and older.body.strip() == newer.body.strip():
+        if older.kind == newer.kind and older.body.strip() == newer.body.strip() != "":
             return Likelihood(1.0, 0.0)
         seen = compared(older, newer)
         sums = list(self.bias)

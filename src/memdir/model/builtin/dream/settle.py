@@ -20,7 +20,7 @@ from memdir.store.secrets import find_secrets
 from memdir.text.words import split_words
 
 CERTAIN = 0.85  # of pairs about two things by authors the judge never met one in a hundred is above this
-CERTAIN_CHANGE = 0.95  # the bar for a change where a name has a word of its own: another of its kind looks just so
+CERTAIN_OF_KIND = 0.95  # the bar where the newer one has a word of its own for what the older names: one of its kind
 WORD_BY_WORD = 1.0  # the bar for what was only said: it has no name of its own and tells less, so a person is asked
 LIKELY = 0.2  # and one in five above this: worth a question, as two of one name always are
 SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
@@ -63,8 +63,8 @@ class Settling:
     def _settle(self, older: Page, newer: Page) -> None:
         notes = self._near.notes[older.key], self._near.notes[newer.key]
         verdict = self._judge.verdict(*notes)
-        has_own_name = any(one.title - other.stems for one, other in (notes, notes[::-1]))
-        bar = CERTAIN_CHANGE if has_own_name and verdict.replaces > verdict.same else CERTAIN
+        is_of_kind = notes[0].title <= notes[1].stems and not notes[1].title <= notes[0].stems
+        bar = CERTAIN_OF_KIND if is_of_kind else CERTAIN
         bar = WORD_BY_WORD if older.was_said or newer.was_said else bar
         if verdict.one_subject >= bar and may_be_certain(*notes):
             self._join(older, newer, verdict)
