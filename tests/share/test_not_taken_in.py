@@ -450,6 +450,59 @@ def test_what_is_deleted_before_the_answer_came_is_deleted_for_all(team: Team, h
 
 @EACH
 @pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_a_teammate_makes_of_what_was_sent_without_an_answer_is_taken_in(
+    team: Team, is_new: bool, goes_on: bool
+) -> None:
+    """They had it before them: what they deleted does not come back, and what they changed is no conflict."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", "Of a."), b=memory_text("b", "Of b."), c=memory_text("c", "The limit is 10."))
+    key = "new.md" if is_new else "c.md"
+    ann.put(key, memory_text(key, f"The limit is 20.\n\n{BODY}"))
+    lose_the_answer(ann)
+    if goes_on:
+        ann.put(key, ann.read(key) + "\nAnn goes on.\n")
+    bob.sync()
+    edit(bob, key, "20", "30")
+    bob.sync()
+    files = in_step(ann, bob)
+    assert "is 30" in files[key] and ("Ann goes on" in files[key]) == goes_on and len(files) == 3 + is_new
+    ann.put(key, memory_text(key, "The limit is 40."))
+    lose_the_answer(ann)
+    if goes_on:
+        edit(ann, key, "40", "50")
+    bob.sync()
+    forget(bob, key)
+    bob.sync()
+    files = in_step(ann, bob)
+    assert (key in files) == goes_on and len(files) == 2 + is_new + goes_on, (
+        "an edit outlives a deletion, and nothing else does"
+    )
+
+
+@EACH
+def test_what_was_sent_and_never_came_there_is_an_edit(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the team had that very text before."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", "Of a."), b=memory_text("b", "Of b."), x=memory_text("x", "The limit is 10."))
+    edit(bob, "x.md", "10", "20")
+    in_step(bob, ann)
+    edit(ann, "x.md", "20", "10")
+
+    def cut_off(*_: object, **__: object) -> PushResult:
+        raise RemoteError("cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ann.remote, "push", cut_off)
+        ann.sync()
+    edit(bob, "x.md", "20", "30")
+    bob.sync()
+    files = in_step(ann, bob)
+    assert len(files) == 4 and "is 10" in str(files) and "is 30" in str(files)
+
+
+@EACH
+@pytest.mark.parametrize("is_new", [True, False])
 def test_a_directory_that_is_lost_before_the_answer_came_takes_what_was_sent_from_nobody(
     team: Team, is_new: bool
 ) -> None:

@@ -104,10 +104,8 @@ class KnownTeam:
                     delete_file(self._path(name))
 
     def manifest(self) -> Manifest:
-        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays, self.refused())
-
-    def refused(self) -> frozenset[str]:
-        return frozenset(key for key in self.seen if self.is_refused(key))
+        refused = frozenset(key for key in self.seen if self.is_refused(key))
+        return Manifest({key: one.there for key, one in self.seen.items()}, self.revision, self.strays, refused)
 
     def is_refused(self, key: str) -> bool:
         """Whether the remote has something else of it that was not taken in."""
@@ -159,6 +157,12 @@ class KnownTeam:
         sent = {key: digests[-1] for key, digests in self.sending.items() if digests}
         last = {key: self.digest(key) for key in self.here()} | sent
         return {key: digest for key, digest in last.items() if digest != GONE}
+
+    def unanswered(self) -> dict[str, str]:
+        """Digests of what was sent since the last pull and was new to everybody: where the remote has had it, it came
+        from here."""
+        new = self.sending.items()
+        return {key: sent[-1] for key, sent in new if sent and sent[-1] != GONE and sent[-1] not in self.authors}
 
     def older(self, local: LocalTexts) -> list[str]:
         """Memories in whose place lies what stood here before, in a file older than the last text is here: a copy that

@@ -7,7 +7,7 @@ keeps a mark where a text was deleted. tests/share/test_remotes.py is what each 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol
@@ -95,7 +95,7 @@ class Manifest:
 
     versions: Mapping[str, Version] = field(default_factory=dict)
     revision: str = ""
-    strays: Mapping[str, str] = field(default_factory=dict)  # digests of what lies here and may be deleted there
+    strays: Mapping[str, str] = field(default_factory=dict)  # digests of what lies here and may have been there
     refused: frozenset[str] = frozenset()  # keys of which something else lies here than what is known
 
     def digest(self, key: str) -> str:
@@ -111,6 +111,7 @@ class Delta:
     revision: str = ""
     missing: frozenset[str] = frozenset()  # known, and neither there nor marked as deleted: the remote lost them
     older: Mapping[str, Version] = field(default_factory=dict)  # what a remote that was set back has of known ones
+    replaced: Collection[str] = ()  # keys whose strays were there before the versions that this tells
     refused: Mapping[str, Reason] = field(default_factory=dict)  # what is there and cannot be taken in
     purged: Mapping[str, int] = field(default_factory=dict)  # members of whom nothing up to a revision shall be kept
     told: str = ""  # what a person should know of it

@@ -159,7 +159,7 @@ class Sync:
             self._bring_back(known, local, report)
         waiting = known.waiting()
         unheard = () if known.synced else local.texts.keys() - known.seen.keys()  # at first, or with the note lost
-        known.strays = {key: digest_of(local.texts[key]) for key in unheard}
+        known.strays = known.unanswered() | {key: digest_of(local.texts[key]) for key in unheard}
         delta = self.remote.pull(known.manifest())
         self.require_free()
         report.problem = report.problem or delta.told
@@ -206,9 +206,9 @@ class Sync:
         report.brought_back, self._foreseen = self._lost(known, local), local
         for key, version in self._wanted(known, delta, local, report).items():
             ours = local.texts.pop(key, None)
-            stray = known.strays.get(key, GONE) if version.is_gone else GONE
-            is_same = ours is not None and digest_of(ours) == (known.digest(key) or stray)
-            settled = settle(ours if is_same else known.text(key), ours, delta.texts.get(key), self.caps.entry_bytes)
+            base = _base_of(key, known, delta)
+            is_same = ours is not None and digest_of(ours) == base[1]
+            settled = settle(ours if is_same else base[0], ours, delta.texts.get(key), self.caps.entry_bytes)
             text = None if version.is_purged else settled.text
             if settled.beside is not None and not version.is_purged:
                 second, data = beside(key, settled.beside, local.texts.get)
@@ -289,12 +289,10 @@ class Sync:
             change.on_progress = self.on_progress
             for key in sorted(versions, key=lambda one: not versions[one].is_gone):
                 with _faults_to(report, key):
-                    stray = known.strays.get(key, GONE) if versions[key].is_gone else GONE
-                    base, theirs = (known.text(key), known.digest(key) or stray), delta.texts.get(key)
-                    is_sent = versions[key].digest in known.sending.get(key, ())  # it lay here: it may be deleted since
-                    base = (theirs, versions[key].digest) if is_sent else base
+                    base, theirs = _base_of(key, known, delta), delta.texts.get(key)
+                    lay_here = base[1] == versions[key].digest  # and may be deleted since
                     is_here = self._settle(change, names.get(key, key), versions[key], base, theirs, report)
-                    known.note(key, versions[key], is_here=is_here or is_sent or key in names)
+                    known.note(key, versions[key], is_here=is_here or lay_here or key in names)
                 if key in report.left_out:
                     known.note_refused(key, versions[key], report.left_out[key].reason)
 
@@ -444,7 +442,7 @@ class Sync:
 
     def _changes(self, known: KnownTeam, local: LocalTexts, report: SyncReport) -> dict[str, bytes | None]:
         """What differs from what the team has, and may be given to it: texts, and None for what was deleted here."""
-        lost = {*self._lost(known, local), *known.refused()}  # neither written over nor deleted
+        lost = {*self._lost(known, local), *known.manifest().refused}  # neither written over nor deleted
         gone = [key for key in known.here() if not local.stands(key) and key not in lost]
         living = [key for key, one in known.seen.items() if not one.there.is_gone and key not in gone]
         room = Room(self.caps, {key: len(local.texts[key]) if key in local.texts else 0 for key in living})
@@ -555,6 +553,15 @@ def _with_waiting(delta: Delta, waiting: Mapping[str, Version], known: KnownTeam
     more = {key: one for key, one in waiting.items() if key not in delta.versions and key not in delta.missing}
     texts = {key: known.kept(version.digest) or b"" for key, version in more.items() if not version.is_gone}
     return replace(delta, versions={**delta.versions, **more}, texts={**delta.texts, **texts})
+
+
+def _base_of(key: str, known: KnownTeam, delta: Delta) -> Base:
+    """What a change here and the one there began with: what was sent from here, where the team has it or has had it,
+    whether or not an answer came; else what it was at the last sync."""
+    if (digest := delta.versions[key].digest) in known.sending.get(key, ()):
+        return delta.texts.get(key), digest
+    digest = known.strays[key] if key in delta.replaced else known.digest(key)
+    return known.kept(digest), digest
 
 
 def _words(data: bytes) -> set[str]:

@@ -95,8 +95,8 @@ class FolderRemote(Remote):
 
     def pull(self, known: Manifest) -> Delta:
         heads, lists = self._heads(known)
-        deleted = {key for key, digest in known.strays.items() if key in heads and digest in heads[key].earlier}
-        differ = {key for key, head in heads.items() if head.version.digest != known.digest(key) or key in deleted}
+        replaced = {key for key, head in heads.items() if known.strays.get(key) in head.earlier - {head.version.digest}}
+        differ = {key for key, head in heads.items() if head.version.digest != known.digest(key) or key in replaced}
         living = {key for key, version in known.versions.items() if not version.is_gone}
         lost = {key for key in living if key not in heads or (key in differ and heads[key].lost)} - known.refused
         changed = {key: heads[key].version for key in differ if heads[key].clock and not heads[key].lost}
@@ -112,7 +112,7 @@ class FolderRemote(Remote):
             lists[one.member] = {**{name: own for name, own in lists[one.member].items() if name != key}, **before}
             self._counted = {name for name in self._counted if not name.startswith(one.member)}
         self._keep(lists, self._counted)
-        return Delta(changed, texts, missing=frozenset(lost), refused=refused)
+        return Delta(changed, texts, missing=frozenset(lost), replaced=replaced, refused=refused)
 
     def push(self, delta: Delta, *, expected: Manifest) -> PushResult:
         """Others may write at this very moment: then both writes stand, and every pull merges them."""

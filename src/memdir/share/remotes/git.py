@@ -76,12 +76,13 @@ class GitRemote(Remote):
     def _delta(self, known: Manifest, before: str, head: str, living: frozenset[str]) -> Delta:
         blobs, refused = self._listing(head, known)
         texts = self._texts(blobs)
-        changed = {key for key, data in texts.items() if digest_of(data) != known.digest(key)}
+        stray = {key for key in known.strays if key not in texts or digest_of(texts[key]) != known.strays[key]}
         is_later = bool(before) and not self._git.run("rev-list", "--max-count=1", f"{head}..{before}", "--")
         absent = {key for key in living - blobs.keys() if key not in refused}
-        asked = {**known.strays, **({} if is_later else {key: known.digest(key) for key in absent})}
-        gone = self._replaced(head, {key: asked[key] for key in asked.keys() - blobs.keys()})
-        gone |= absent if is_later else set()
+        replaced = self._replaced(head, {key: known.strays[key] for key in stray})
+        gone = absent if is_later else self._replaced(head, {key: known.digest(key) for key in absent})
+        gone |= replaced - blobs.keys() - refused.keys()
+        changed = {key for key, data in texts.items() if digest_of(data) != known.digest(key) or key in replaced}
         who = self._writers(before if is_later else "", head, changed | gone)
         versions = {key: Version(digest_of(texts[key]), *who.get(key, NOBODY)[:2]) for key in changed}
         by_hand, told = {key for key in gone if not who.get(key, NOBODY)[2]}, ""
@@ -98,7 +99,7 @@ class GitRemote(Remote):
             ours = {key: known.digest(key) for key in changed if known.digest(key)}
             missing |= ours.keys() - self._replaced(head, ours)  # what is known of these was never in this history
         sent = {key: texts[key] for key in changed}
-        return Delta(versions, sent, head, frozenset(missing), older, refused, told=told)
+        return Delta(versions, sent, head, frozenset(missing), older, replaced, refused, told=told)
 
     def _replaced(self, head: str, digests: Mapping[str, str]) -> set[str]:
         """Those of these texts that once stood in the repository under their keys, and do no more. Of others than these

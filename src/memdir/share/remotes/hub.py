@@ -110,7 +110,9 @@ class HubRemote(Remote):
             return Delta(revision=known.revision)
         is_back = since > 0 and (listed.revision < since or listed.restored != restored)
         listed = self._listed(0) if is_back else listed
-        differ = {key: one for key, one in listed.versions.items() if one.digest != known.digest(key)}
+        stray = {key: one for key, one in listed.versions.items() if known.strays.get(key, one.digest) != one.digest}
+        replaced = {key: one for key, one in stray.items() if self._had(key, known.strays[key])}
+        differ = {key: one for key, one in listed.versions.items() if one.digest != known.digest(key)} | replaced
         older, missing = dict[str, Version](), set[str]()
         if is_back:  # what is older there than here is given again; where nobody can tell, both texts are kept
             last = min(since, listed.restored)
@@ -120,12 +122,10 @@ class HubRemote(Remote):
         if is_back or not since:
             told = listed.versions.keys() | listed.refused.keys()
             missing |= {key for key, one in known.versions.items() if not one.is_gone and key not in told}
-            gone = {key for key in known.strays.keys() & listed.versions.keys() if listed.versions[key].is_gone}
-            differ |= {key: listed.versions[key] for key in gone if self._had(key, known.strays[key])}
         own = _name(self.me(), "member") if listed.purged else ""  # not by the name that this machine goes by
         purged = {name: at for name, at in listed.purged.items() if name not in ("", own)}
         revision = f"{listed.revision}/{listed.restored}"
-        return Delta(differ, listed.texts, revision, frozenset(missing), older, listed.refused, purged)
+        return Delta(differ, listed.texts, revision, frozenset(missing), older, replaced, listed.refused, purged)
 
     def _had(self, key: str, digest: str) -> bool:
         """Whether a memory once had this very text there, as the log tells."""
