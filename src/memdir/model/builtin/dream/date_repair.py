@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.memory_page import Page, day_of, tokens, whole_words
+from memdir.model.builtin.dream.memory_page import Page, day_of
 from memdir.store.topic import MemoryType, Topic
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import DateSpan, may_hold_date, read_relative
@@ -137,11 +137,11 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
         if not may_hold_date(page.claims):
             continue
         day = day_of(page.mtime, zone)
-        topic, told, gone = dated(page, day)
+        topic, told = dated(page, day)
         if topic.data != page.data:
             done = ", ".join(sorted({f'"{item.words}" is {item.absolute}' for item in told if item.absolute}))
             reason = f"dates made absolute from {day}, when it was written: {done}"
-            desk.put(PageChange({page.key: topic.data}, reason, (page.key,), gone))
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,)))
         for item in told:
             if not item.absolute:
                 open_dates.add(page.key)
@@ -149,22 +149,22 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
     return frozenset(open_dates)
 
 
-def dated(page: Page, day: date) -> tuple[Topic, list[RelativeDate], frozenset[str]]:
-    """A page with every certain date that was told on a day written out, the dates it told, and the words that went."""
-    topic, told, gone = page.topic, list[RelativeDate](), set[str]()
+def dated(page: Page, day: date) -> tuple[Topic, list[RelativeDate]]:
+    """A page with every certain date that was told on a day written out, and the dates it told."""
+    topic, told = page.topic, list[RelativeDate]()
     is_rule = page.kind not in (None, MemoryType.PROJECT)
     for field in ("name", "description"):
         text = topic.fields.get(field, "")
         found = list(relative_dates(text, day, page.body, is_rule=is_rule))
         told += found
-        topic = topic.with_field(field, _written_out(text, found, gone))
+        topic = topic.with_field(field, _written_out(text, found))
     found = [
         replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
         for sentence in page.sentences
         for item in relative_dates(sentence.text, day, is_rule=is_rule)
         if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
     ]
-    return topic.with_body(_written_out(page.body, found, gone)), [*told, *found], frozenset(gone)
+    return topic.with_body(_written_out(page.body, found)), [*told, *found]
 
 
 def ask_what_ended(desk: Desk, now: datetime) -> None:
@@ -175,16 +175,11 @@ def ask_what_ended(desk: Desk, now: datetime) -> None:
             desk.ask("ended", key, key, f"it {ended}. Is it over, or is there another date?")
 
 
-def _written_out(text: str, found: Iterable[RelativeDate], gone: set[str]) -> str:
-    """The text with every certain date as a day, and in `gone` the words that went. Each piece of it is looked at once,
-    however many dates it has."""
-    pieces: list[str] = []
-    done = whole = 0
+def _written_out(text: str, found: Iterable[RelativeDate]) -> str:
+    """The text with every certain date as a day. Each piece of it is looked at once, however many dates it has."""
+    pieces, done = list[str](), 0
     for item in found:
         if item.absolute:
-            if item.end > whole:  # else it is grown together with the one before
-                start, whole = whole_words(text, item.start, item.end)
-                gone.update(tokens(text[start:whole]))
             pieces += (text[done : item.start], item.absolute)
             done = item.end
     return "".join([*pieces, text[done:]])

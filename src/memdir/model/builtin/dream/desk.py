@@ -1,7 +1,6 @@
 """The desk: all pages of one night in their present state, and the one door through which they change.
 
-Every change is weighed before it counts: a word that stood in the touched pages and stands in none of them afterwards,
-without having been named as meant to go, sends the whole change back (D7).
+Whether a change loses anything is not weighed here: every dream's drafts are, whoever planned them (D7).
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.model.builtin.dream.memory_page import Page, is_topic, tokens
+from memdir.model.builtin.dream.memory_page import Page, is_topic
 from memdir.model.builtin.dream.night import Doubt, Edit, Night, Unsettled
 
 
 @dataclass(frozen=True)
 class PageChange:
-    """New contents for some pages (None deletes), why, on what grounds, and the words that are meant to go."""
+    """New contents for some pages (None deletes), why, and on what grounds."""
 
     contents: Mapping[str, bytes | None]
     reason: str
     sources: tuple[str, ...]
-    meant_to_go: frozenset[str] = frozenset()
     times: Mapping[str, float] = field(default_factory=dict)  # pages that now say something of another time
 
 
@@ -74,17 +72,11 @@ class Desk:
         """What a person is asked, as far as both memories are still there."""
         return tuple(one for keys, one in self._asked.items() if self.pages.keys() >= {*keys})
 
-    def put(self, change: PageChange) -> bool:
-        """Take a change over, or refuse it with a doubt when it would lose words."""
-        lost = self._lost(change)
-        if lost:
-            shown = ", ".join(sorted(lost)[:5])
-            self.doubt(sorted(change.contents), f"not done, because it would lose {shown}: {change.reason}")
-            return False
+    def put(self, change: PageChange) -> None:
+        """Take a change over."""
         for key, data in change.contents.items():
             self._set(key, data, change.times.get(key))
             self._why.setdefault(key, []).append(change)
-        return True
 
     def put_index(self, key: str, data: bytes, reason: str) -> None:
         """Write an index. What its lines said was looked after by the one who rebuilt it."""
@@ -107,13 +99,3 @@ class Desk:
         if data is not None:
             self.pages[key] = Page(key, data, mtime if mtime is not None else known.mtime if known else 0.0)
         self._contents[key] = data
-
-    def _lost(self, change: PageChange) -> set[str]:
-        before = [self.pages[key].data for key in change.contents if key in self.pages]
-        return words_in(before) - words_in(change.contents.values()) - change.meant_to_go
-
-
-def words_in(files: Iterable[bytes | None]) -> set[str]:
-    """A quoted YAML value escapes its inner quotes, a plain one does not: both say the same."""
-    texts = (data.decode("utf-8", "surrogateescape").replace('\\"', '"') for data in files if data)
-    return {token for text in texts for token in tokens(text)}

@@ -125,16 +125,6 @@ def flat(text: str) -> str:
     return " ".join(tokens(text))
 
 
-def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a part of a text begins and ends with what is grown together with it: an ending, or a whole run in a script
-    without spaces."""
-    while start > 0 and not text[start - 1].isspace():
-        start -= 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return start, end
-
-
 def day_of(mtime: float, zone: tzinfo | None) -> date:
     """The day a file was written, in the person's own time zone."""
     try:

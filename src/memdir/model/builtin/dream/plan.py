@@ -6,7 +6,6 @@ from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX, is_index
 from memdir.model.builtin.dream.date_repair import ask_what_ended, repair_dates
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.index_repair import Catalogue
-from memdir.model.builtin.dream.memory_page import tokens, whole_words
 from memdir.model.builtin.dream.night import Night, Plan
 from memdir.model.builtin.dream.pointers import repair_pointers
 from memdir.model.builtin.dream.settle import Neighbours, Settling
@@ -61,15 +60,8 @@ def _shares(desk: Desk, indexes: dict[str, Catalogue]) -> dict[str, list[str]]:
 def redact_secrets(desk: Desk) -> None:
     """Take secrets out of the team's pages, and report which kinds there were."""
     for page in desk.open_pages():
-        if page.folder != TEAM_PREFIX:
-            continue
         text = page.data.decode("utf-8")
-        found = find_secrets(text)
-        if found:
+        if page.folder == TEAM_PREFIX and (found := find_secrets(text)):
             kinds = ", ".join(sorted({match.kind for match in found}))
             reason = f"secrets taken out of a shared memory ({kinds}): revoke them, the history still has them"
-            kept = frozenset(tokens(redact(text)))
-            # The secrets with what is grown together with them, such as the names they are assigned to.
-            places = [whole_words(text, match.start, match.end) for match in found]
-            gone = frozenset(token for start, end in places for token in tokens(text[start:end]))
-            desk.put(PageChange({page.key: redact(text).encode()}, reason, (page.key,), gone - kept))
+            desk.put(PageChange({page.key: redact(text).encode()}, reason, (page.key,)))

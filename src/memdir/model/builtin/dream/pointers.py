@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.memory_page import tokens
 from memdir.store.topic import MemoryType
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
@@ -27,11 +26,8 @@ def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
         for sentence in reversed(page.sentences):
             body = body[: sentence.start] + _repaired(sentence.text, names, known_gone, gone) + body[sentence.end :]
         if gone:
-            # A pointer may be written into a word without a space, such as a link with its text.
-            chunks = [chunk for chunk in page.says().split() if any(name in chunk for name in gone)]
-            lost = frozenset(token for words in (*gone, *chunks) for token in tokens(words))
             reason = f"pointers to memories that are gone: {', '.join(sorted(set(gone)))}"
-            desk.put(PageChange({page.key: topic.with_body(body).data}, reason, (page.key,), lost))
+            desk.put(PageChange({page.key: topic.with_body(body).data}, reason, (page.key,)))
 
 
 def _repaired(text: str, names: Collection[str], known_gone: Collection[str], gone: list[str]) -> str:

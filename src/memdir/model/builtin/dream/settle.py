@@ -87,17 +87,14 @@ class Settling:
             data = brought_up_to_date(older, newer, day)
         times = {keeper.key: max(keeper.mtime, donor.mtime)}
         contents, sources = {keeper.key: data, donor.key: None}, (keeper.key, donor.key)
-        types = frozenset(str(page.kind) for page in (keeper, donor))  # one page has one type
-        self._take(PageChange(contents, reason, sources, types, times), keeper, donor)
-
-    def _take(self, change: PageChange, keeper: Page, donor: Page) -> None:
         if find_secrets(donor.data.decode("utf-8", "replace")):
             # A secret must not come to stand in a file that did not hold it before.
             self._desk.doubt([donor.key], "it seems to hold a secret, so it was not merged into another memory")
-        elif self._desk.put(change):
-            self._near.drop(donor.key)
-            self._desk.taken_in(donor.key, keeper.key)
-            self._near.put(self._desk.pages[keeper.key])
+            return
+        self._desk.put(PageChange(contents, reason, sources, times))
+        self._near.drop(donor.key)
+        self._desk.taken_in(donor.key, keeper.key)
+        self._near.put(self._desk.pages[keeper.key])
 
 
 class Neighbours:

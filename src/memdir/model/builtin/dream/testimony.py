@@ -17,7 +17,7 @@ from functools import cache
 from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.amend import is_denied, tells_change
 from memdir.model.builtin.dream.date_repair import dated
-from memdir.model.builtin.dream.desk import Desk, PageChange, words_in
+from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, day_of
 from memdir.model.builtin.dream.night import Night, NightFile, SessionText
@@ -103,7 +103,7 @@ def _forget(desk: Desk, near: Neighbours, statement: Statement, named: str) -> N
     pages, reason = desk.open_pages(), f"to be forgotten, as was said on {statement.day}"
     held = [note_of(page).stems for page in pages]
     for at in named_alone(Note("", "", named).telling, held, held):
-        desk.put(PageChange({pages[at].key: None}, reason, statement.sources, frozenset(words_in([pages[at].data]))))
+        desk.put(PageChange({pages[at].key: None}, reason, statement.sources))
         near.drop(pages[at].key)
 
 
@@ -119,7 +119,7 @@ def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None
     kind = statement.kind or (MemoryType.FEEDBACK if _is_rule(text) else guess_type(text))
     if kind is MemoryType.USER and not statement.kind:
         kind = MemoryType.PROJECT
-    topic, told, _ = dated(Page("", topic_of(statement, text, kind).data, statement.time), statement.day)
+    topic, told = dated(Page("", topic_of(statement, text, kind).data, statement.time), statement.day)
     if not all(item.absolute for item in told):
         desk.doubt(statement.sources, f"a date in it is not certain: {topic.description}")
         return
