@@ -11,18 +11,17 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from evals.extract import print_table, run
-from evals.extract_data import DEV, TRAINED, memory_of, read
+from evals.extract_data import DEV, TRAINED, read
 from evals.models import named_model
 from evals.score_extract import score
-from evals.train_extract import Example, example_of, train, written
+from evals.train_extract import example_of, train, written
 from memdir.model.builtin.extract import draft
-from memdir.model.builtin.extract.judge import SentenceJudge
 from memdir.model.builtin.extract.judge import read as read_judge
 
 Result = tuple[Mapping[str, Any], list[dict[str, str]]]
@@ -49,13 +48,9 @@ def train_missing(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     examples = [example_of({**case, "author": name}) for name in TRAINED for case in read(name)]
     for author in missing:
-        _file(folder, author).write_text("\n".join(written(_without(author, examples))), encoding="utf-8")
+        judge = train([one for one in examples if one.case["author"] != author])
+        _file(folder, author).write_text("\n".join(written(judge)), encoding="utf-8")
         print(f"trained without {author}", file=sys.stderr)
-
-
-def _without(author: str, examples: Sequence[Example]) -> SentenceJudge:
-    others = [one for one in examples if one.case["author"] != author]
-    return train(others, [memory_of(one) for one in read("bystanders")])
 
 
 def _file(folder: Path, author: str) -> Path:

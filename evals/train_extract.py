@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evals.extract_data import TRAINED, Case, memory_of, read, talk_of
+from evals.extract_data import TRAINED, Case, read, talk_of
 from memdir.disk.shipped import TABLE_END, shipped_path
-from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn, observe
-from memdir.model.builtin.extract.judge import CLASSES, FILE, NUMBERS, TYPES, SentenceJudge, meaning_of
-from memdir.model.builtin.extract.same_memory import match_features, shelve
-from memdir.model.builtin.extract.talk import Existing, Talk
+from memdir.model.builtin.extract.judge import CLASSES, FILE, TYPES, SentenceJudge, meaning_of
+from memdir.model.builtin.extract.talk import Talk
 from memdir.text.embedding import DIMENSIONS
 from memdir.text.language import stems
 from memdir.text.speakers import Speaker, pieces_of
@@ -34,14 +31,12 @@ from memdir.transcript.message import Text
 from memdir.transcript.record import blocks_from
 
 STRENGTH = 0.1  # inverse of the ridge for clauses: many rare words, little data
-STRENGTH_MATCHING = 1.0  # a dozen features and thousands of pairs need little holding back
 REQUEST = 0.25  # how much a plain request counts: they are very many
 CORPUS = 2.0  # how much a clause of the long, carefully labelled conversations counts
 MIN_COUNT = 3  # a feature seen less often is chance
 STEP = 0.002  # of a weight in the file
 STEPS, MEMORY = 200, 10  # of the optimiser
 STEEP = 1e-5  # mean slope at which a fit is good enough
-BYSTANDERS = (2, 8, 40)  # other people's memories put beside each conversation's own
 COVERED = 0.5  # of a clause or of a mark that the other must cover
 COMMON = 4  # conversations that a stem must stand in to be known as common
 HEADING = (
@@ -224,35 +219,6 @@ def _weight(case: Case) -> float:
     return CORPUS if case["author"] in ("xa", "xb") else 1.0
 
 
-def fit_matching(
-    examples: Sequence[Example], bystanders: Sequence[Existing], familiar: Mapping[str, float]
-) -> dict[str, float]:
-    """Which memory is meant, learnt from the right ones beside bystanders."""
-    rows: list[Row] = []
-    answers: list[bool] = []
-    for number, one in enumerate(examples):
-        meant = set(one.case.get("updates", ())) | {
-            wanted["action"].removeprefix("update:") for wanted in one.case.get("expect", ())
-        }
-        some = random.Random(number).sample(bystanders, min(len(bystanders), BYSTANDERS[number % 3]))
-        shelf = shelve((*one.talk.existing, *some), one.talk.instructions, familiar)
-        for candidate in _true_candidates(one):
-            near = match_features(candidate, shelf)
-            rows.extend(near.values())
-            answers.extend(shelf.memories[at].file in meant for at in near)
-    return fit_two(rows, answers, STRENGTH_MATCHING)
-
-
-def _true_candidates(one: Example) -> Iterable[MemoryCandidate]:
-    for turn in one.turns:
-        by_letter: dict[str, list[Scored]] = {}
-        for seen in turn.seen:
-            letter = one.letters[turn.index, seen.clause.number]
-            if letter in TYPES:
-                by_letter.setdefault(letter, []).append(Scored(seen, {name: float(name == letter) for name in CLASSES}))
-        yield from (MemoryCandidate(TYPES[letter], turn, tuple(core)) for letter, core in by_letter.items())
-
-
 def is_talk(one: Example) -> bool:
     """Whether more than one voice is in a case: an answer, or what somebody else wrote."""
     blocks = (block for message in one.case["messages"] for block in blocks_from(message["content"]))
@@ -261,12 +227,10 @@ def is_talk(one: Example) -> bool:
     return len(one.case["messages"]) > 1 or len(one.talk.lines) + others > 1
 
 
-def train(examples: Sequence[Example], bystanders: Sequence[Existing]) -> SentenceJudge:
+def train(examples: Sequence[Example]) -> SentenceJudge:
     """The judge fitted on everything that is given."""
-    told = [one for one in examples if is_talk(one)]
-    familiar = familiarity(told)
     features, meaning = fit_clauses(examples)
-    return SentenceJudge(features, meaning, STEP, fit_matching(told, bystanders, familiar), familiar)
+    return SentenceJudge(features, meaning, STEP, familiarity([one for one in examples if is_talk(one)]))
 
 
 def main() -> int:
@@ -278,7 +242,7 @@ def main() -> int:
     options = parser.parse_args()
     names = [name for name in TRAINED if name not in options.without]
     examples = [example_of({**case, "author": name}) for name in names for case in read(name)]
-    judge = train(examples, [memory_of(one) for one in read("bystanders")])
+    judge = train(examples)
     options.out.write_text("\n".join([HEADING, *written(judge), TABLE_END, ""]), encoding="utf-8")
     print(f"{len(examples)} conversations, {len(judge.features)} features, {options.out.stat().st_size} bytes")
     return 0
@@ -287,8 +251,7 @@ def main() -> int:
 def written(judge: SentenceJudge) -> Iterator[str]:
     """The lines of a judge's file; equal judges give equal lines."""
     yield f"scale\tscale\t{judge.scale!r}"
-    for part, numbers in zip(NUMBERS, (judge.matching, judge.familiar), strict=True):
-        yield from (f"{part}\t{name}\t{numbers[name]!r}" for name in sorted(numbers))
+    yield from (f"familiar\t{stem}\t{judge.familiar[stem]!r}" for stem in sorted(judge.familiar))
     yield from (f"meaning\t{at}\t{' '.join(map(str, row))}" for at, row in enumerate(judge.meaning))
     yield from (f"feature\t{name}\t{' '.join(map(str, judge.features[name]))}" for name in sorted(judge.features))
 

@@ -95,7 +95,7 @@ class MemDir:
         """
         from datetime import datetime
 
-        from memdir.model.builtin.extract.eyes import notice
+        from memdir.model.builtin.eyes import notice
         from memdir.store.form import headed
         from memdir.store.memories import add_memory, require_words
         from memdir.store.topic import parse_type

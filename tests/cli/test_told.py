@@ -11,7 +11,8 @@ import pytest
 
 from memdir.cli.context import Formatter, build_parser
 from memdir.cli.entry import command_places, load_command
-from memdir.model.builtin.extract import eyes, features
+from memdir.model.builtin import eyes
+from memdir.model.builtin.extract import features
 from tests.conftest import Ran
 
 Memdir = Callable[..., Ran]

@@ -82,7 +82,7 @@ def _require_news(text: str, context: Context) -> None:
     """What reading the code tells as well is not kept: it would only grow old. What it does not tell is asked for."""
     from datetime import datetime
 
-    from memdir.model.builtin.extract.eyes import notice
+    from memdir.model.builtin.eyes import notice
 
     now = datetime.fromtimestamp(context.require_enabled().clock()).astimezone()
     if notice(text, now, project=context.memory.layout.work_tree).is_derivable:

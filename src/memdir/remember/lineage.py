@@ -316,7 +316,7 @@ def is_personal(texts: Sequence[str]) -> bool | None:
 def is_of_person(text: str, *headers: str, now: datetime) -> bool:
     """Whether all that a model wrote, read as if the user had said it, is about them or how they want to be worked
     with: nothing else of a model's holds in all projects (X12). Above it no other rule may stand."""
-    from memdir.model.builtin.extract.eyes import notice
+    from memdir.model.builtin.eyes import notice
 
     def kinds(of: Iterable[str]) -> set[str]:
         own = {said: reduce(lambda told, one: one[0].sub(one[1], told), _IN_FIRST_PERSON, said) for said in of}

@@ -31,13 +31,13 @@ def test_what_the_words_mean_counts_where_no_feature_is_known() -> None:
 
 
 def test_a_message_in_which_nothing_is_due_makes_each_of_its_clauses_less_likely() -> None:
-    judge = SentenceJudge({"w:a": (0, 0, 0, 0, 0, 0, -4), "w:b": (0, 1, 0, 0, 0, 0, 0)}, (), 0.5, {}, {})
+    judge = SentenceJudge({"w:a": (0, 0, 0, 0, 0, 0, -4), "w:b": (0, 1, 0, 0, 0, 0, 0)}, (), 0.5, {})
     doubted = judge.probabilities(["w:b"], [], judge.due(["w:a", "w:b", "w:a"]))
     assert judge.due(["w:a", "w:a"]) == -2 and doubted["N"] > judge.probabilities(["w:b"], [])["N"]
 
 
 def test_writing_keeps_every_number() -> None:
-    judge = SentenceJudge({"w:a b": (1, -2, 3, 0, 0, 127, 5)}, ((1, 2, 3, 4, 5, 6),), 0.5, {"a": 1.5}, {"stem": 0.25})
+    judge = SentenceJudge({"w:a b": (1, -2, 3, 0, 0, 127, 5)}, ((1, 2, 3, 4, 5, 6),), 0.5, {"stem": 0.25})
     assert read(written(judge)) == judge
 
 

@@ -32,7 +32,7 @@ def test_nothing_of_the_unread_fold_is_trained_on() -> None:
 
 def test_the_same_examples_give_the_same_file() -> None:
     few = [example_of({**case, "author": "c1"}) for case in read("c1")][::4]
-    assert list(written(train(few, []))) == list(written(train(few, [])))
+    assert list(written(train(few))) == list(written(train(few)))
 
 
 def test_the_fit_separates_what_can_be_separated() -> None:

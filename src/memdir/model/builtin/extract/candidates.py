@@ -1,7 +1,6 @@
 """From judged clauses to candidate memories: which belong together, of what type, and with what support.
 
-Only the user's own words start a candidate. Words of the assistant come in by a yes to "shall I always ...?" (T2);
-text of tools never does (X12).
+Only the user's own words start a candidate; text of tools never does (X12).
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from memdir.model.builtin.extract.features import Seen, UserTurn
-from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
+from memdir.model.builtin.extract.guards import may_stand
+from memdir.model.builtin.extract.judge import CLASSES, TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, corrected
-from memdir.model.builtin.extract.talk import Existing, clauses
-from memdir.model.builtin.extract.wishes import announces, is_bare, is_lead, is_said
+from memdir.model.builtin.extract.talk import Existing
+from memdir.model.builtin.extract.wishes import is_bare, is_lead, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
-from memdir.text.nearness import Answer, are_of_two
-from memdir.text.speakers import own_words
+from memdir.text.nearness import are_of_two
 
 KEEP = 0.77  # how likely a clause must be something to keep
 KEEP_ALONE = 0.6  # the same where nothing else is said: nobody types a mere aside
 SUPPORT = 0.3  # how likely its neighbour must be more than talk
 SUPPORT_WITHIN = 0.1  # the same within one sentence
-PLAIN = 0.9  # how sure an explicit wish is
 THINKABLE = {"plain": 0.1, "short": 0.3, "later": 0.2, "moved": 0.1}  # how likely a rule must be
 ERRAND = frozenset({"request", "ack", "moment", "polite"})  # of what stands in one sentence with a wish, and is none
 NOT_MEANT = frozenset({"onlynow", "rumour", "compose", "story"})
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
-MIN_LETTERS = 6  # shorter utterances are sounds: "ok.", "hm", "right."
+NOTHING = {**dict.fromkeys(CLASSES, 0.0), "N": 1.0}  # the odds of what may not be kept
 
 
 @dataclass(frozen=True)
@@ -44,18 +42,12 @@ class Scored:
     @property
     def score(self) -> float:
         """How likely the clause is something to keep."""
-        return max(PLAIN * self.is_asked, sum(self.odds[letter] for letter in TYPES))
+        return 1.0 if self.is_asked else sum(self.odds[letter] for letter in TYPES)
 
     @property
     def is_explicit(self) -> bool:
         """Whether it is a wish in so many words, or says that something must always or never be so."""
         return bool(self.seen.wish or self.seen.rule)
-
-    @property
-    def is_errand(self) -> bool:
-        """A mere sound, or a wish that says nothing itself."""
-        text = self.seen.clause.text
-        return len(text) < MIN_LETTERS or is_bare(text) or is_lead(text)
 
 
 @dataclass(frozen=True)
@@ -66,13 +58,17 @@ class MemoryCandidate:
     turn: UserTurn
     core: tuple[Scored, ...]
     support: tuple[Scored, ...] = ()
-    adopted: tuple[str, ...] = ()  # "shall I always ...?", where the user answers with a plain yes
     alone: bool = True  # the only candidate of its turn
 
     @property
-    def topic(self) -> list[str]:
+    def told(self) -> tuple[Seen, ...]:
+        """The clauses that tell of it: all of its turn where nothing else of that is kept."""
+        return self.turn.seen if self.alone else tuple(one.seen for one in (*self.core, *self.support))
+
+    @property
+    def topic(self) -> frozenset[str]:
         """Stems of what it is about."""
-        return [stem for judged in (*self.core, *self.support) for stem in stems(judged.seen.clause.text)]
+        return frozenset(stem for seen in self.told for stem in stems(seen.clause.text))
 
 
 def find_candidates(
@@ -81,33 +77,25 @@ def find_candidates(
     """Every candidate of the conversation, in the order in which it was said."""
     found: list[MemoryCandidate] = []
     for turn in turns:
-        judged = list(_judged(turn, judge, known))
-        granted = _granted(turn, judged)
-        some = [granted] if granted else list(_grouped(turn, judged))
+        some = list(_grouped(turn, list(_judged(turn, judge, known))))
         found.extend(replace(one, alone=len(some) == 1) for one in some)
     return found
 
 
 def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> Iterator[Scored]:
     """What the judge thinks, and more where a wish is said in so many words, or something moved."""
-    is_announced, around = False, frozenset[str]()
-    is_jest = any("irony" in one.meanings for one in turn.seen)  # who jests says no rule
     due = judge.due(feature for seen in turn.seen for feature in seen.features)
     thought = [judge.probabilities(seen.features, seen.words, due) for seen in turn.seen]
-    meant = _pointed_at(turn, thought)
+    is_jest = any("irony" in one.meanings for one in turn.seen)  # who jests says no rule
+    told, around = _told(turn, thought) if not is_jest else set(), frozenset[str]()
     for at, (seen, odds) in enumerate(zip(turn.seen, thought, strict=True)):
         text = seen.clause.text
-        is_head = text.endswith((":", "："))
         rule, _ = rule_and_reason(text, turn.language)  # "otherwise the build fails" tells no story
         around |= seen.meanings if rule == text else meanings_in(rule)
         is_meant = not is_jest and "question" not in seen.features and not around & NOT_MEANT
-        is_told = is_announced or at in meant or (not is_jest and _is_told(seen))
         is_ruled = is_meant and (_is_rule(seen, judge) or corrected(text, turn.language, known) is not None)
-        is_announced = is_meant and (
-            announces(text, seen.wish) if seen.wish else is_head and ("remember" in seen.meanings or is_lead(text))
-        )
         around = frozenset() if seen.clause.ends else around
-        yield Scored(seen, odds, is_told or is_ruled)
+        yield Scored(seen, odds, at in told or is_ruled)
 
 
 def _is_rule(seen: Seen, judge: SentenceJudge) -> bool:
@@ -115,37 +103,29 @@ def _is_rule(seen: Seen, judge: SentenceJudge) -> bool:
     return bool(seen.rule) and 1 - judge.probabilities(seen.features, seen.words)["N"] >= THINKABLE[seen.rule]
 
 
-def _pointed_at(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
-    """The clauses that a bare "remember that." means: the likelier of the one before it and the one behind."""
+def _told(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
+    """The clauses that are to be remembered in so many words, be it a maybe: by a wish of their own, by one before them
+    that ends in a colon, or by a bare "remember that": of its neighbours the likelier."""
     found = set()
     for at, seen in enumerate(turn.seen):
-        if is_bare(seen.clause.text) and not seen.clause.text.endswith((":", "：")):
+        text, wish = seen.clause.text, seen.wish
+        is_this = wish.kind == "remember-this" if wish else "remember" in seen.meanings or is_lead(text)
+        if is_this and text.endswith((":", "：")):  # "from now on no mocks:" has said it
+            found.add(at + 1)
+        elif is_bare(text):
             near = [other for other in (at - 1, at + 1) if 0 <= other < len(thought)]
             found.update(sorted(near, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
+        elif wish and is_said(text[wish.says :]):
+            found.add(at)
     return found
-
-
-def _is_told(seen: Seen) -> bool:
-    """Whether a clause asks for it in so many words; what is wished may be a maybe."""
-    text, wish = seen.clause.text, seen.wish
-    return bool(wish and is_said(text[wish.says :]) and not announces(text, wish))
-
-
-def _granted(turn: UserTurn, judged: list[Scored]) -> MemoryCandidate | None:
-    """A bare yes to an explicit question about how to work from now on."""
-    is_asked = turn.before.rstrip().endswith(("?", "？"))
-    if not judged or not is_asked or not Answer(turn.line.text).is_bare:
-        return None
-    asked = [clause.text for clause in clauses(own_words(turn.before))]
-    is_offer = asked and "offer" in meanings_in(asked[-1])
-    return MemoryCandidate("feedback", turn, (judged[0],), (), tuple(asked[-2:])) if is_offer else None
 
 
 def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
     """The memories of one turn, each with what explains it."""
+    judged = [one if may_stand(one.seen, turn, type_of((one,))) else Scored(one.seen, NOTHING) for one in judged]
     groups: list[list[int]] = []
     for at, one in enumerate(judged):
-        if one.score < (KEEP if len(judged) > 1 else KEEP_ALONE) or one.is_errand:
+        if one.score < (KEEP if len(judged) > 1 else KEEP_ALONE):
             continue
         if groups and not _begins_another([judged[other] for other in groups[-1]], one, turn.language):
             groups[-1].append(at)
@@ -189,8 +169,8 @@ def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator
     def explains(at: int) -> bool:
         is_within = not judged[at - (at > group[0])].seen.clause.ends
         is_more = 1 - judged[at].odds["N"] >= (SUPPORT_WITHIN if is_within else SUPPORT)
-        is_more = is_more or (is_within and is_wished and not judged[at].seen.meanings & ERRAND)
-        return at not in kept and not judged[at].is_errand and is_more
+        is_half = is_within and is_wished and judged[at].odds["N"] < 1 and not judged[at].seen.meanings & ERRAND
+        return at not in kept and (is_more or is_half)
 
     for some in (range(group[0] - 1, -1, -1), range(group[-1] + 1, len(judged))):
         yield from takewhile(explains, some)

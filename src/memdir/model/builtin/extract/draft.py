@@ -5,31 +5,30 @@ A draft has a body of rule, Why and How to apply, with names, absolute dates and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored, find_candidates
+from memdir.model.builtin.extract.candidates import MemoryCandidate, find_candidates
 from memdir.model.builtin.extract.features import UserTurn, observe
-from memdir.model.builtin.extract.guards import is_known, is_revoked, usable
+from memdir.model.builtin.extract.guards import is_known, is_revoked
 from memdir.model.builtin.extract.judge import shipped
-from memdir.model.builtin.extract.same_memory import Shelf, best_match, corrected, is_apart, is_unsaid, shelve
+from memdir.model.builtin.extract.same_memory import Shelf, best_match, shelve
 from memdir.model.builtin.extract.talk import Action, Existing, MemoryDraft, Talk
 from memdir.model.builtin.extract.wishes import plainly
 from memdir.model.builtin.extract.wording import holds_secret, rule_and_reason, tidy, with_dates
 from memdir.store.kept import BEFORE
 from memdir.store.kept import kept as kept_lines
 from memdir.store.topic import IN_OWN_WORDS, Topic, parse_type
-from memdir.text.dates import Clock, DateSpan, iso_dates, read_dates
+from memdir.text.dates import Clock, iso_dates, read_dates
 from memdir.text.deadlines import past_end
 from memdir.text.language import anywhere, stems
 from memdir.text.naming import describe_rule, file_stem, free_key, title
-from memdir.text.nearness import called_off, forbids_another, named_alone
+from memdir.text.nearness import called_off, named_alone
 from memdir.text.sentences import STOPS, facts_in, sentences_of
 from memdir.text.standing import one_day_each
 from memdir.text.words import cut_at_word, split_words
 
-UNSURE = frozenset({"onlynow", "irony", "undecided", "has:path"})  # so no memory is forgotten
 MAX_BODY = 1400  # a longer memory is a dump of the conversation
 MAX_BEFORE = 120  # characters of what a memory said before
 LIKELY_REASON = 0.2  # a neighbour less likely a reason than that is written as part of the statement
@@ -42,13 +41,11 @@ _Parts = tuple[list[str], list[str], list[str]]
 def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     """What this conversation gives to remember: usually nothing or one thing."""
     turns, judge = observe(conversation), shipped()
-    candidates = [one for found in find_candidates(turns, judge, conversation.existing) if (one := usable(found))]
     shelf = shelve(conversation.existing, conversation.instructions, judge.familiar)
     drafts = {draft.file: draft for draft in _revocations(turns, shelf, is_log=conversation.is_log)}
-    for candidate in candidates:
+    for candidate in find_candidates(turns, judge, conversation.existing):
         fresh = shelve([one for one in drafts.values() if one.action == "create"], "", judge.familiar)
-        again = _changed(candidate, fresh, judge.matching)
-        updates = again or _changed(candidate, shelf, judge.matching)
+        updates = best_match(candidate, fresh) or best_match(candidate, shelf)
         if is_revoked(candidate, turns) or is_known(candidate, shelf, is_update=bool(updates)):
             continue
         today, taken = conversation.now.date(), {*drafts, *(one.file for one in shelf.memories)}
@@ -61,24 +58,11 @@ def draft_memories(conversation: Talk) -> tuple[MemoryDraft, ...]:
     return tuple(drafts.values())
 
 
-def _changed(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, float]) -> Existing | None:
-    """The memory on disk that is on the same point."""
-    if meant := corrected(candidate.core[-1].seen.clause.text, candidate.turn.language, shelf.memories):
-        return meant
-    memory = best_match(candidate, shelf, matching)
-    if memory is None or (memory.type == "user") != (candidate.type == "user") or is_unsaid(candidate, memory, shelf):
-        return None
-    if any(forbids_another(one.seen.clause.text, memory.description or memory.name) for one in candidate.core):
-        return None
-    is_change = any("change" in one.seen.meanings for one in candidate.core)
-    return None if is_apart(candidate, memory, shelf) and not is_change else memory
-
-
 def _holds_beside(draft: MemoryDraft, candidate: MemoryCandidate, memory: Existing, today: date) -> bool:
     """Whether a memory of no day goes on holding beside what is so until a day: a freeze ends, and the rule is what it
     was. What says all that it says is the same with a day."""
     ends = past_end(draft.description, written=f"{today}", today=f"{date.max}")
-    is_same = frozenset(stems(memory.description)) <= frozenset(candidate.topic)
+    is_same = frozenset(stems(memory.description)) <= candidate.topic
     return bool(ends) and not is_same and not iso_dates(f"{memory.description}\n{memory.body}")
 
 
@@ -93,14 +77,13 @@ def _updated(before: MemoryDraft, after: MemoryDraft) -> MemoryDraft:
 
 def _revocations(turns: Sequence[UserTurn], shelf: Shelf, *, is_log: bool) -> Iterator[MemoryDraft]:
     """Deletions, of each memory that is clearly meant; of a log the wish itself, for the dream."""
-    said = ((turn, seen) for turn in turns for seen in turn.seen)
-    for turn, seen in ((turn, seen) for turn, seen in said if not seen.meanings.union(seen.features) & UNSURE):
-        text = seen.clause.text.lstrip("¿ ")
+    said = (seen for turn in turns for seen in turn.seen)
+    for text in (seen.clause.text.lstrip("¿ ") for seen in said if "has:path" not in seen.features):  # of a file's note
         is_asked = text.endswith(("?", "？")) and not anywhere("asks").match(text)
         named, wish = "" if is_asked else called_off(text), Existing(text, text, text, "project", text)
         meant = [shelf.memories[at] for at in named_alone(stems(named), shelf.headlines, shelf.topics)]
         for gone in [wish] if is_log and named else meant:
-            yield MemoryDraft(**vars(gone), action="delete", message=turn.line.message)
+            yield MemoryDraft(**vars(gone), action="delete")
 
 
 def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, taken: set[str]) -> MemoryDraft | None:
@@ -118,7 +101,7 @@ def compose(today: date, candidate: MemoryCandidate, updates: Existing | None, t
         return None
     file = updates.file if updates else free_key(file_stem(name, kind), taken.__contains__)
     action: Action = "update" if updates else "create"
-    return MemoryDraft(file, name, description, kind, body, action, candidate.turn.line.message)
+    return MemoryDraft(file, name, description, kind, body, action)
 
 
 def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) -> tuple[str, _Parts]:
@@ -126,11 +109,11 @@ def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) ->
     language = candidate.turn.language
     anchors = iso_dates(f"{updates.description}\n{updates.body}") if updates else ()
     dates = read_dates([one.clause.text for one in candidate.turn.seen], Clock(today, language, anchors))
-    rule = [tidy(text, language) for text in candidate.adopted]
-    why, use = [], []  # type: tuple[list[str], list[str]]
-    leads = [(2.0, text) for text in rule]
+    rule, why, use, leads = [], [], [], []  # type: tuple[list[str], list[str], list[str], list[tuple[float, str]]]
     for one in sorted((*candidate.core, *candidate.support), key=lambda one: one.seen.clause.number):
-        text, place = _worded(one, dates[one.seen.clause.number], candidate), rule
+        text, place, wish = one.seen.clause.text, rule, one.seen.wish
+        text = with_dates(text, one_day_each(text, dates[one.seen.clause.number], is_rule=candidate.type == "feedback"))
+        text = plainly(text, wish) if wish else text  # without what makes it polite
         if one in candidate.core:
             text, reason = rule_and_reason(text, language) if candidate.type in EXPLAINED else (text, "")
             why.extend([tidy(reason, language)] if reason else [])
@@ -140,14 +123,7 @@ def _parts(today: date, candidate: MemoryCandidate, updates: Existing | None) ->
         elif candidate.type in EXPLAINED and (one.odds["W"] >= LIKELY_REASON or "because" in one.seen.meanings):
             place = why
         place.extend([tidy(text, language)] if text else [])
-    return max(leads, key=lambda lead: lead[0], default=(0.0, "".join(rule[:1])))[1], (rule, why, use)
-
-
-def _worded(one: Scored, dates: Sequence[DateSpan], candidate: MemoryCandidate) -> str:
-    """The sentence as it is written: dates absolute, and without what makes a wish polite."""
-    text = one.seen.clause.text
-    written = with_dates(text, one_day_each(text, dates, is_rule=candidate.type == "feedback"))
-    return plainly(written, one.seen.wish) if one.seen.wish else written
+    return max(leads, key=lambda lead: lead[0], default=(0.0, ""))[1], (rule, why, use)
 
 
 def _body(parts: _Parts, candidate: MemoryCandidate, updates: Existing | None) -> str:

@@ -1,7 +1,7 @@
 """What can be observed about each clause of the user, as named features for the trained judge.
 
 Looks at words, cues, dates and the neighbours; decides nothing. What the assistant says, before or behind, is not
-looked at, nor how many turns come together: what is kept does not hang on either.
+looked at, nor how many turns come together: what is kept does not hang on either, but for an offer that is accepted.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from itertools import pairwise
 from memdir.model.builtin.extract.talk import Clause, Talk, TalkLine, clauses
 from memdir.model.builtin.extract.wishes import Wish, pointed, unopened, untagged, wish_in
 from memdir.text.dates import Clock, DateSpan, read_dates
-from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, tokens
-from memdir.text.nearness import accepted_offer
+from memdir.text.language import Cue, alternatives, anywhere, cjk_runs, clean, cues, fold, language, meanings_in, tokens
+from memdir.text.nearness import Answer, accepted_offer
+from memdir.text.speakers import own_words
 
 _PATH = re.compile(
     r"`[^`]+`|(?<![\w.-])[.-]*\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|js|go|c|h|cpp|java|rs|md|json|ya?ml|toml|sql|css|html|txt|csv|tf|sh)\b"
 )
-_SYMBOL = re.compile(r"\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b\w+\(\)")
+SYMBOL = re.compile(r"\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b\w+\(\)")
 _NAME = re.compile(r"(?<=[a-z,;:]\s)[A-Z][\w'-]+")
 _URL = re.compile(r"https?://|\bwww\.")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_MARKS = {"path": _PATH, "symbol": _SYMBOL, "name": _NAME, "url": _URL, "year": _YEAR, "colon": re.compile(":")}
+_MARKS = {"path": _PATH, "symbol": SYMBOL, "name": _NAME, "url": _URL, "year": _YEAR, "colon": re.compile(":")}
 OPENING_WORDS = 3  # cues this near the beginning carry the mood of the clause
 SHORT_WORDS, LONG_WORDS = 4, 24
-RULE_WORDS = 3  # fewer are a shout, and so are these, sooner: "never say never"
+SHOUT_WORDS = 3  # are sooner a shout than a rule: "never say never"
 MANY_CLAUSES = 4  # eight of them or more are a story
 
 
@@ -67,10 +68,19 @@ def observe(conversation: Talk) -> tuple[UserTurn, ...]:
             before = clean(line.text)
         else:
             is_answered = bool(turns) and turns[-1].line.text.rstrip().endswith(("?", "？"))
-            said = replace(line, text=accepted_offer(before, line.text) or line.text)
+            granted = accepted_offer(before, line.text) or _granted(before, line.text)
+            said = replace(line, text=granted or line.text)
             turn = UserTurn(said, at, language(fold(said.text)), before, is_answered)
             turns.append(_observed(turn, conversation.now))
     return tuple(turns)
+
+
+def _granted(asked: str, reply: str) -> str:
+    """What somebody offers always to do, "shall I always ...?", as the wish that a bare yes makes of it (T2)."""
+    if not asked.rstrip().endswith(("?", "？")) or not Answer(reply).is_bare:
+        return ""
+    *before, offer = [clause.text.rstrip(".?？ ") for clause in clauses(own_words(asked))][-2:] or [""]
+    return f"Remember: {offer}{''.join(f' ({one})' for one in before)}" if "offer" in meanings_in(offer) else ""
 
 
 @lru_cache(maxsize=256)  # a job is answered in turns, and each looks at the same conversation
@@ -87,24 +97,22 @@ def _observed(turn: UserTurn, now: datetime) -> UserTurn:
     for at, clause in enumerate(own):
         meanings = frozenset(cue.meaning for cue in found[at])
         meanings -= {"onlynow"} if "durable" in meanings else set()
-        rule = _rule(clause.text, words[at], meanings, turn.language)
+        rule = _rule(clause.text, words[at], turn.language)
         local = _local(clause, folded[at], words[at], found[at], wishes[at])
         features = tuple(dict.fromkeys((*local, *_when(dates[at], now), *_neighbours(found, at), context)))
         seen.append(Seen(clause, tuple(words[at]), meanings, dates[at], features, wishes[at], rule))
     return replace(turn, seen=tuple(seen))
 
 
-def _rule(text: str, words: list[str], meanings: frozenset[str], language: str) -> str:
+def _rule(text: str, words: list[str], language: str) -> str:
     """How a clause says that something must always or never be so, or has moved; empty where its words do not."""
-    is_of_himself = anywhere("first-person", language).match(text) and "want" not in meanings  # "I never saw it"
-    if is_of_himself or len(words) < RULE_WORDS or anywhere("no-rule", language).search(text):
+    is_of_himself = anywhere("first-person", language).match(text)  # "I never saw it"
+    if is_of_himself or anywhere("no-rule", language).search(text):
         return ""
-    tongue = None if language == "en" else language  # few words of any language are taken for English
-    is_rule = anywhere("rule-begins", tongue).match(unopened(text))
-    if len(words) == RULE_WORDS:
-        return "short" if is_rule else ""
-    if is_rule:
-        return "plain"
+    if anywhere("rule-begins").match(unopened(text)):
+        return "plain" if len(words) > SHOUT_WORDS else "short"
+    if len(words) <= SHOUT_WORDS:
+        return ""
     begins = rf"\W*(?:[^\W\d_]+\W+){{0,{OPENING_WORDS}}}?(?:{alternatives('rule-begins', language)})"
     if re.match(begins, text, re.IGNORECASE):
         return "later"  # "it never works" is none

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from memdir.model.builtin.extract.candidates import MemoryCandidate, Scored
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing
-from memdir.model.builtin.extract.wishes import announces, unopened
+from memdir.model.builtin.extract.wishes import is_bare, is_lead, unopened
 from memdir.model.builtin.extract.wording import holds_secret
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
-from memdir.text.nearness import called_off, is_opposite, kept_in_mind, only_reminds, says_all, takes_back
+from memdir.text.nearness import is_opposite, kept_in_mind, only_reminds, says_all, takes_back
 from memdir.text.pastes import is_reported_from
+
+if TYPE_CHECKING:
+    from memdir.model.builtin.extract.candidates import MemoryCandidate
 
 _PLACE_IN_CODE = (
     r"(?![\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)[\w.-]+/[\w./-]+"  # "grafana.example/d/x" is a host
@@ -31,34 +33,27 @@ WHERE_IN_CODE = re.compile(
 )
 LOG_LINE = re.compile(
     r"\b\d\d:\d\d:\d\d\b|\w\.\w{1,5}:\d+\b|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|FATAL|TRACE)\b|\w@\d+\.\d"
-    r"|\w: (?:true|false|null)\b"  # of a settings file: "restart: always, never_retry: true"
 )
 MIN_TOPICS = 2  # behind "never mind", that make it of something else
 INSTRUCTED_SHARE = 0.6  # of a candidate's topic that the instruction file already has
 
 
-def usable(candidate: MemoryCandidate) -> MemoryCandidate | None:
-    """The candidate without the clauses that may not be kept; None when nothing of its core is left."""
-    core = tuple(one for one in candidate.core if candidate.adopted or _stands(candidate, one))
-    support = tuple(one for one in candidate.support if _stands(candidate, one))
-    return replace(candidate, core=core, support=support) if core else None
-
-
-def _stands(candidate: MemoryCandidate, one: Scored) -> bool:
-    """What somebody else wants is no wish of the user's; that it is wanted may still be a fact, and is one where the
-    user asks for it in so many words."""
-    text, sentence, wish = one.seen.clause.text, one.seen.clause.sentence, one.seen.wish
-    is_others = is_reported_from(sentence, sentence.rfind(text))
-    is_wanted = anywhere("others-want").search(text) or (is_others and candidate.type in ("user", "feedback"))
-    if is_wanted and not wish:
+def may_stand(seen: Seen, turn: UserTurn, kind: str) -> bool:
+    """Whether a clause that seems to be of this type may stand in a memory. What somebody else wants is no wish of the
+    user's; that it is wanted may still be a fact, and is one where the user asks for it in so many words."""
+    text, sentence, wish = seen.clause.text, seen.clause.sentence, seen.wish
+    if is_bare(text) or is_lead(text) or holds_secret(sentence):
         return False
-    is_how_it_is = anywhere("tells-only", candidate.turn.language).search(text)  # "the printer always jams"
-    if not wish and (is_how_it_is or _is_played(candidate.turn)):
-        return False
+    if wish:  # "remember that we log at WARN" is of no log
+        is_of_log = LOG_LINE.search(sentence.removesuffix(text))
+        is_other = only_reminds(text[: wish.says], text[wish.says :])
+    else:
+        is_of_log = LOG_LINE.search(sentence)
+        is_others = kind in ("user", "feedback") and is_reported_from(sentence, sentence.rfind(text))
+        is_report = anywhere("tells-only", turn.language).search(text)  # "the printer always jams"
+        is_other = is_others or bool(is_report or anywhere("others-want").search(text)) or _is_played(turn)
     is_of_code = anywhere("remember-this").search(sentence) and WHERE_IN_CODE.search(text)
-    is_bare = wish and (announces(text, wish) or only_reminds(text[: wish.says], text[wish.says :]))
-    said = sentence.removesuffix(text) if wish else sentence  # "remember that we log at WARN" is of no log
-    return not is_of_code and not is_bare and not LOG_LINE.search(said) and not holds_secret(sentence)
+    return not is_of_log and not is_other and not is_of_code
 
 
 def _is_played(turn: UserTurn) -> bool:
@@ -91,23 +86,18 @@ def _said_by(text: str, said: str, topic: frozenset[str]) -> float:
 
 def is_revoked(candidate: MemoryCandidate, turns: Sequence[UserTurn]) -> bool:
     """Whether the user took it back: behind it in the same breath, later, or by its subject."""
-    last, topic = max(one.seen.clause.number for one in candidate.core), frozenset(candidate.topic)
+    last, topic = max(one.seen.clause.number for one in candidate.core), candidate.topic
     after = [seen for turn in turns if turn.index > candidate.turn.index for seen in turn.seen]
     is_against = any(takes_back(one.seen.clause.text) for one in candidate.core)
-    dropped = (_dropped(seen, "forgets").union(stems(called_off(seen.clause.text))) for seen in after)
-    if is_against or any(map(topic.intersection, dropped)):
+    if is_against or any(topic.intersection(_dropped(seen, "forgets") or ()) for seen in after):
         return True
     # "Never mind, I found the typo myself" is of something else; "don't forget it" takes nothing back.
-    of_it = (seen for seen in after if len(_dropped(seen, "lets-drop")) < MIN_TOPICS)
-    return any(_takes_all_back(seen) for seen in (*candidate.turn.seen[last + 1 :], *of_it))
+    of_it = (seen for seen in after if len(_dropped(seen, "lets-drop") or ()) < MIN_TOPICS)
+    behind = (*candidate.turn.seen[last + 1 :], *of_it)  # "scratch that", "doch nicht"
+    return any("retract" in seen.meanings or _dropped(seen, "lets-drop") is not None for seen in behind)
 
 
-def _takes_all_back(seen: Seen) -> bool:
-    """Whether a clause takes back what was said before it, in whatever language: "scratch that", "doch nicht"."""
-    return "retract" in seen.meanings or bool(anywhere("lets-drop").match(unopened(fold(seen.clause.text))))
-
-
-def _dropped(seen: Seen, opening: str) -> frozenset[str]:
-    """What a clause says that is to be forgotten: "forget the yaml thing"."""
+def _dropped(seen: Seen, opening: str) -> frozenset[str] | None:
+    """What a clause that opens so says that is to be forgotten: "forget the yaml thing"."""
     said = anywhere(opening).match(unopened(fold(seen.clause.text)))
-    return frozenset(stems(said.string[said.end() :]) if said else ())
+    return frozenset(stems(said.string[said.end() :])) if said else None

@@ -19,7 +19,6 @@ from memdir.text.embedding import open_table
 CLASSES = ("N", "F", "P", "U", "R", "W")  # nothing, feedback, project, user, reference, a reason or its use
 TYPES = {"F": "feedback", "P": "project", "U": "user", "R": "reference"}
 FILE = "model/builtin/extract/judge.txt"
-NUMBERS = ("matching", "familiar")  # the parts of it with one number a line
 MEANING = 4.0  # how much the vector counts beside one feature
 WHOLE = 0.38  # how much the message counts beside the clause
 MOST_DUE = 3.0  # log-odds: a message full of news makes no news of each of its clauses
@@ -29,12 +28,11 @@ Weights = tuple[int, ...]  # one a class, of a feature also one for the message,
 
 @dataclass(frozen=True)
 class SentenceJudge:
-    """Weights by feature and by dimension of the meaning, and the small model that knows which memory is meant."""
+    """Weights by feature and by dimension of the meaning."""
 
     features: Mapping[str, Weights]
     meaning: tuple[Weights, ...]
     scale: float
-    matching: Mapping[str, float]
     familiar: Mapping[str, float]  # how little a common stem says about a topic, 0 to 1
 
     @cached_property
@@ -86,8 +84,8 @@ def read(lines: Iterable[str]) -> SentenceJudge:
         parts.setdefault(part, {})[name] = values
     features = {name: _whole(values) for name, values in parts["feature"].items()}
     meaning = tuple(_whole(values) for values in parts.get("meaning", {}).values())
-    matching, familiar = ({name: float(one) for name, one in parts.get(part, {}).items()} for part in NUMBERS)
-    return SentenceJudge(features, meaning, float(parts["scale"]["scale"]), matching, familiar)
+    familiar = {stem: float(one) for stem, one in parts.get("familiar", {}).items()}
+    return SentenceJudge(features, meaning, float(parts["scale"]["scale"]), familiar)
 
 
 def _whole(values: str) -> Weights:

@@ -1,13 +1,12 @@
 """Which existing memory a text is about, and whether the instruction file already says it.
 
-Overlap of topic stems, weighted by how much a stem says: rare in general, and rare among the memories.
+Overlap of topic stems, weighted by how much a stem says: what is common in talk says little.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,22 +14,20 @@ from typing import TYPE_CHECKING
 from memdir.model.builtin.extract.talk import Existing
 from memdir.model.builtin.extract.wording import rule_and_reason, tidy
 from memdir.text.language import alternatives, anywhere, at_end, cues, fold, language, meanings_in, stems, tokens
-from memdir.text.nearness import are_of_two
+from memdir.text.nearness import are_of_two, forbids_another
 from memdir.text.sentences import sentences_of
 
 if TYPE_CHECKING:
     from memdir.model.builtin.extract.candidates import MemoryCandidate
 
-LEAST_SHARED = 0.8  # weight of what two share that may be one
+LEAST_SHARED, SHARED_BY_NEWS = 0.8, 0.4  # weight of what two share that may be one; the same where something changed
 LEAST_COVERED = 0.5  # of the memory's name and description, where little is shared
-TELLING = 0.25  # weight of what a text shares with a memory that it speaks of: "ask" and "use" have less
 RULE_STEMS = frozenset(stems("always never now here repo immer toujours siempre sempre altijd"))
 RULE_STEMS |= frozenset(stems("project projekt projet proyecto progetto codebase repository"))  # where a rule holds
 _NUMBERED = re.compile(r"(?P<thing>[^\W\d_]{2,})(?P<joint> ?#| |-)(?P<number>\d+|[A-HJ-Z])(?!\w|[.,:/-]\d|['’])")
 _OPENING = re.compile(r"(?:the )?([^\W\d_]{2,}) #?(\d+)(?= [^\W\d_])([^.!?]*)")  # "gate 3 closes at 18"
 _NEXT = re.compile(r"\s+([^\W\d_]+)")
 _WE = re.compile(r"(?:(?:no|nein|non|não|nee|nej)\b\W*)?(?:we|wir|nous|on|nosotros|noi|wij|vi)\b")
-MAX_OVERLAP = 6.0  # more shared words than that say nothing more
 MAX_COMPARED = 24  # memories looked at closely; the one that is meant shares more words than most
 
 _Things = dict[str, set[str]]  # kinds of things that go by a number, each with its numbers
@@ -43,44 +40,59 @@ class Shelf:
     memories: tuple[Existing, ...]
     topics: tuple[frozenset[str], ...]
     headlines: tuple[frozenset[str], ...]
-    weights: Mapping[str, float]
+    familiar: Mapping[str, float]  # how little a common stem says, 0 to 1
     instructions: tuple[str, ...]  # sentence by sentence
 
     def shared(self, topic: frozenset[str], number: int) -> float:
         """How much of a memory's topic a text shares, telling stems counting more."""
-        return min(MAX_OVERLAP, sum(self.weights[stem] for stem in topic & self.topics[number]))
+        return self._weight(topic & self.topics[number])
 
     def covered(self, topic: frozenset[str], number: int) -> float:
         """The share of a memory's headline that a text mentions."""
-        headline = self.headlines[number]
-        whole = sum(self.weights[stem] for stem in headline)
-        return sum(self.weights[stem] for stem in topic & headline) / whole if whole else 0.0
+        whole = self._weight(self.headlines[number])
+        return self._weight(topic & self.headlines[number]) / whole if whole else 0.0
+
+    def _weight(self, some: frozenset[str]) -> float:
+        return math.fsum(1.0 - self.familiar.get(stem, 0.0) for stem in some)
 
     def near(self, topic: frozenset[str]) -> list[int]:
         """The memories that share most with a text."""
-        shared = {number: sorted(topic & theirs) for number, theirs in enumerate(self.topics)}
-        sums = {number: sum(self.weights[stem] for stem in both) for number, both in shared.items() if both}
-        return sorted(sums, key=lambda number: -sums[number])[:MAX_COMPARED]
+        shared = [self.shared(topic, number) for number in range(len(self.topics))]
+        return sorted(filter(shared.__getitem__, range(len(shared))), key=lambda number: -shared[number])[:MAX_COMPARED]
 
 
 def shelve(existing: Sequence[Existing], instructions: str, familiar: Mapping[str, float]) -> Shelf:
     """Prepare the memories for comparison."""
     headlines = tuple(frozenset(stems(f"{one.name} {one.description}")) for one in existing)
     topics = tuple(headline | frozenset(stems(one.body)) for one, headline in zip(existing, headlines, strict=True))
-    holders = Counter(stem for topic in topics for stem in topic)
-    total = math.log(1 + max(1, len(topics)))
-    weights = {
-        stem: (1.0 - familiar.get(stem, 0.0)) * (1.0 - 0.7 * math.log(count) / total) for stem, count in holders.items()
-    }
-    return Shelf(tuple(existing), topics, headlines, weights, tuple(sentences_of(instructions)))
+    return Shelf(tuple(existing), topics, headlines, familiar, tuple(sentences_of(instructions)))
 
 
-def best_match(candidate: MemoryCandidate, shelf: Shelf, matching: Mapping[str, float]) -> Existing | None:
-    """The memory that a candidate changes; None when it is new."""
-    rows = match_features(candidate, shelf)
-    odds = {number: sum(matching.get(name, 0.0) * value for name, value in row.items()) for number, row in rows.items()}
-    best = max(odds, key=lambda number: (odds[number], -number), default=None)
-    return shelf.memories[best] if best is not None and odds[best] > 0 else None
+def best_match(candidate: MemoryCandidate, shelf: Shelf) -> Existing | None:
+    """The memory that a candidate changes, by taking its value back or as the one that shares most with it, if that is
+    enough; None when it is new."""
+    topic, said = _about(candidate), [one.seen.clause.text for one in candidate.core]
+    is_news = any("change" in seen.meanings for seen in candidate.told)
+
+    def is_meant(number: int) -> bool:
+        memory = shelf.memories[number]
+        is_named = shelf.shared(topic, number) >= (SHARED_BY_NEWS if is_news else LEAST_SHARED)
+        is_named = is_named or shelf.covered(topic, number) >= LEAST_COVERED or topic <= shelf.topics[number]
+        is_so = any(forbids_another(one, memory.description or memory.name) for one in said)
+        return is_named and not is_so and (memory.type == "user") == (candidate.type == "user")
+
+    named = (shelf.memories[at] for at in of_one_thing(candidate, shelf, topic) if is_meant(at))
+    return corrected(said[-1], candidate.turn.language, shelf.memories) or next(named, None)
+
+
+def _about(candidate: MemoryCandidate) -> frozenset[str]:
+    """The stems of what a candidate is about; where the person corrects an answer and leans on it, "no, it's MySQL 8
+    now", those of the answer too. "Always answer in one line" says nothing of the database that it was about."""
+    turn, said = candidate.turn, fold(candidate.turn.line.text)
+    topic = candidate.topic - RULE_STEMS - _deciding(said)
+    is_change = any(seen.meanings & {"change", "halt"} for seen in turn.seen)
+    leans = turn.is_answered and is_change and (anywhere("leans", turn.language).search(said) or _WE.match(said))
+    return topic | frozenset(stems(turn.before)) if leans else topic
 
 
 def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing | None:
@@ -97,53 +109,23 @@ def corrected(text: str, tongue: str, memories: Sequence[Existing]) -> Existing 
     return same[0] if len(same) == 1 else None
 
 
-def is_apart(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
-    """Whether it is about something else: they share hardly more than "we decided to use", and of a fact no word of a
-    change is said."""
-    turn, is_rule = candidate.turn, candidate.type == memory.type == "feedback"
-    if not is_rule and any("change" in seen.meanings for seen in turn.seen):
-        return False
-    said = f"{turn.before * turn.is_answered}\n{turn.line.text}"
-    rule = " ".join(one.seen.clause.text for one in candidate.core)
-    topic = frozenset(stems(rule)) - RULE_STEMS if is_rule else frozenset(stems(said)) - _deciding(said)
-    number = shelf.memories.index(memory)
-    is_named = shelf.shared(topic, number) >= LEAST_SHARED or shelf.covered(topic, number) >= LEAST_COVERED
-    return not is_named and not topic <= shelf.topics[number]
-
-
-def is_unsaid(candidate: MemoryCandidate, memory: Existing, shelf: Shelf) -> bool:
-    """Whether only the assistant or earlier turns spoke of a memory: the person's words tell nothing of it and lean on
-    nothing that was said. "Always answer in one line" says nothing of the database that the answer before was about."""
-    turn, meanings = candidate.turn, frozenset().union(*(seen.meanings for seen in candidate.turn.seen))
-    own = frozenset(stems(turn.line.text)) - _deciding(turn.line.text)
-    if shelf.shared(own, shelf.memories.index(memory)) >= TELLING:
-        return False
-    leans, said = anywhere("leans", turn.language), fold(turn.line.text)
-    is_changed = turn.is_answered and bool(meanings & {"change", "halt"})
-    return not (is_changed and (leans.search(said) or _WE.match(said)))
-
-
-def _deciding(text: str) -> frozenset[str]:
+def _deciding(said: str) -> frozenset[str]:
     """The stems of what says that something was decided or changed, which is no part of what it is about."""
-    said = fold(text)
     words = tokens(said)
     found = (cue for cue in cues(said, words, language(said)) if cue.meaning in ("decide", "change"))
     return frozenset(stem for cue in found for stem in stems(" ".join(words[cue.at :][: len(cue.phrase.split())])))
 
 
 def of_one_thing(candidate: MemoryCandidate, shelf: Shelf, topic: frozenset[str]) -> list[int]:
-    """The memories near a topic without those of other things by number; what changes may be the number itself."""
-    near, said = shelf.near(topic), " ".join(one.seen.clause.text for one in candidate.core)
-    told = {number: shelf.memories[number].description for number in near}
-    meanings = frozenset[str]().union(*(one.seen.meanings for one in candidate.core))
-    rules = [rule_and_reason(one.seen.clause.text, candidate.turn.language)[0] for one in candidate.core]
-    for number in near[:]:
-        is_said = "change" in meanings - meanings_in(told[number])  # what changed is of the same thing
-        if not is_said and any(are_of_two(rule, told[number]) for rule in rules):
-            near.remove(number)
-    if not _NUMBERED.search(said):
-        return near
-    return [number for number in near if not are_other_things(said, told[number])]
+    """The memories near a topic without those of other things; what changes may be the number itself."""
+    said = [one.seen.clause.text for one in candidate.core]
+    is_news = any("change" in one.seen.meanings for one in candidate.core)
+
+    def is_other(told: str) -> bool:
+        is_same = is_news and "change" not in meanings_in(told)  # what changed is of the same thing
+        return any(are_other_things(one, told) or (not is_same and are_of_two(one, told)) for one in said)
+
+    return [number for number in shelf.near(topic) if not is_other(shelf.memories[number].description)]
 
 
 def are_other_things(one: str, other: str) -> bool:
@@ -172,24 +154,3 @@ def _numbered(text: str) -> _Things:
         if at_end("clause-opens", tongue).search(before) or (counts_nothing and not is_placed):
             found.setdefault(thing.casefold(), set()).add(one["number"].lstrip("0"))
     return found
-
-
-def match_features(candidate: MemoryCandidate, shelf: Shelf) -> dict[int, dict[str, float]]:
-    """What speaks for each memory (by number) being the one that is meant; only memories with a shared word."""
-    turn = candidate.turn
-    whole = frozenset(stems(turn.line.text) if candidate.alone else candidate.topic)
-    before = frozenset(stems(turn.before))
-    changes = any("change" in one.seen.meanings for one in candidate.core)
-    rows: dict[int, dict[str, float]] = {}
-    for number in of_one_thing(candidate, shelf, whole | before):
-        turned, said = shelf.shared(whole, number), shelf.shared(before, number)
-        rows[number] = {
-            "bias": 1.0,
-            "crowd": math.log(1 + len(shelf.memories)),
-            "turn": turned,
-            "before": said,
-            "covered": shelf.covered(whole | before, number),
-            "type": float(shelf.memories[number].type == candidate.type),
-            "change and topic": float(changes) * min(turned + said, 2.0),
-        }
-    return rows

@@ -54,10 +54,8 @@ class MemoryDraft(Existing):
     """One memory to write, change or delete."""
 
     action: Action = "create"
-    message: int = 0  # in which the user said it
 
 
-MIN_PROSE_SHARE = 0.5  # of the visible characters of a line; with fewer letters it is data
 MIN_CLAUSE_WORDS = 3  # on each side of a cut: fewer are no statement of their own
 _OF_A_LOG = re.compile(r"[\d@/\\]|\w\.\w|\b[A-Z]{4,}\b")  # "config.go:88 remember: …" is one line of a program's
 _SET = re.compile(r"(?:true|false|null|\d+)\b")  # "strict: true" is one thing
@@ -83,7 +81,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
     said = clean(text)
     pieces = (said[start:end].strip() for start, end in bounds(masked(said), SPEECH))
     cut = _cuts(language(fold(said)))
-    parts = [parted for piece in pieces if _is_prose(piece) for parted in _parted(piece, cut)]
+    parts = [parted for piece in filter(None, pieces) for parted in _parted(piece, cut)]
     return tuple(Clause(part, at, len(parts), ends, head) for at, (part, ends, head) in enumerate(parts))
 
 
@@ -105,12 +103,6 @@ def _parted(sentence: str, cut: re.Pattern[str]) -> Iterator[tuple[str, bool, st
             yield head, False, sentence[: found.start()]
             start = found.end()
     yield sentence[start:], True, sentence
-
-
-def _is_prose(piece: str) -> bool:
-    visible = [char for char in piece if not char.isspace()]
-    letters = sum(char.isalpha() for char in visible)
-    return letters > MIN_PROSE_SHARE * len(visible)
 
 
 def lines_of(messages: Iterable[Message]) -> tuple[TalkLine, ...]:

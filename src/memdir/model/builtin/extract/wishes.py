@@ -124,11 +124,6 @@ def is_said(text: str) -> bool:
     return len(re.findall(r"\w+", text)) >= MIN_WORDS or sum(map(is_unspaced, text)) >= MIN_UNSPACED
 
 
-def announces(text: str, wish: Wish) -> bool:
-    """Whether what is wished comes next: "one more rule to remember:"; "from now on no mocks:" has said it."""
-    return wish.kind == "remember-this" and text.rstrip().endswith((":", "："))
-
-
 def plainly(text: str, wish: Wish) -> str:
     """The clause without what makes a wish polite: "could you please …?", "…, ok?"."""
     said = _pattern("tag").sub("", text[wish.start :]).rstrip("?？ ")

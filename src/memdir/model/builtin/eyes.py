@@ -12,7 +12,7 @@ from datetime import datetime
 from memdir.disk.plain_file import read_if_plain
 from memdir.disk.project_git import ProjectGit
 from memdir.disk.repository import LeftOut
-from memdir.model.builtin.extract.features import UserTurn, observe
+from memdir.model.builtin.extract.features import SYMBOL, UserTurn, observe
 from memdir.model.builtin.extract.guards import WHERE_IN_CODE
 from memdir.model.builtin.extract.judge import TYPES, shipped
 from memdir.model.builtin.extract.talk import Talk, TalkLine
@@ -27,10 +27,8 @@ SURE = 0.6  # of what speaks for any type that speaks for one
 LEAST = 0.35  # less than that speaks for no type at all
 MAX_BYTES = 1 << 20  # of a file that is looked into
 MAX_SECONDS = 2.0  # for git to find the lines that hold a name
-_PATH = re.compile(r"(?<![\w.-])[\w.-]*[/.][\w./-]+|(?<![\w-])[\w-]+file\b")  # begins where a run does
 _COMMAND = re.compile(r"\b(?:make|just|npm|pnpm|yarn|cargo)(?: run)? [\w:-]+")
 _COMMAND_FILES = ("Makefile", "justfile", "package.json", "Cargo.toml")
-_SYMBOL = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+\b|(?<=`)\w+(?=`)|\b\w+(?=\(\))")
 _OF_CODE = terms_in(
     "call cargo class code command constant default define field file folder function just live make method module npm "
     "parameter path pnpm project repo repository return run script set sit start target variable yarn "
@@ -53,19 +51,16 @@ def notice(text: str, now: datetime, *, kind: MemoryType | None = None, project:
     """Look at a text that somebody wants kept, as a `kind` where they say one; `project` is the folder whose files it
     may name."""
     talk = Talk((TalkLine(0, "user", text[:MAX_CHARACTERS]),), now, "", ())
-    turn = next(iter(observe(talk)), None)
-    if turn is None or not turn.seen:
-        return Noticed(text, kind or guess_type(text), is_derivable=False)
+    [turn] = observe(talk)
     kind = kind or _kind(text, turn)
     return Noticed(_dated(text, turn, kind), kind, is_derivable=_is_derivable(turn, kind, project))
 
 
 def _kind(text: str, turn: UserTurn) -> MemoryType:
-    judge = shipped()
-    odds = [judge.probabilities(one.features, one.words) for one in turn.seen]
-    votes = {name: sum(one[letter] for one in odds) / len(odds) for letter, name in TYPES.items()}
+    odds = [shipped().probabilities(one.features, one.words) for one in turn.seen]
+    votes = {name: sum(one[letter] for one in odds) for letter, name in TYPES.items()}
     best, total = max(votes, key=lambda name: votes[name]), sum(votes.values())
-    is_sure = total >= LEAST and votes[best] >= SURE * total
+    is_sure = total > LEAST * len(odds) and votes[best] >= SURE * total
     return (parse_type(best) if is_sure else None) or guess_type(text)
 
 
@@ -96,11 +91,11 @@ def _is_derivable(turn: UserTurn, kind: MemoryType, project: str) -> bool:
 
 def _told_of(said: str, project: str) -> Iterator[str]:
     """What the files of the project say of the places, commands and names in a text."""
-    paths = [*_PATH.findall(said), *(_COMMAND_FILES if _COMMAND.search(said) else ())]
-    for path in (word.strip("./") for word in paths):
-        if path and os.path.exists(where := os.path.join(project, path)):
+    words = (word.strip("./,:;!?()'\"`") for word in said.split())
+    for path in filter(None, (*words, *(_COMMAND_FILES if _COMMAND.search(said) else ()))):
+        if os.path.exists(where := os.path.join(project, path)):
             yield f"{path} {(read_if_plain(where, MAX_BYTES) or b'').decode('utf-8', 'replace')}"
-    if names := [f"-e{name}" for name in _SYMBOL.findall(said)]:
+    if names := [f"-e{name.rstrip('()')}" for name in SYMBOL.findall(said)]:
         with suppress(LeftOut), ProjectGit(project) as git:
             found = git.run("grep", "--untracked", "-I", "-w", "-F", *names, timeout_seconds=MAX_SECONDS)[1]
             yield found[:MAX_BYTES].decode("utf-8", "replace")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.model.builtin.extract.eyes import notice
+from memdir.model.builtin.eyes import notice
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
