@@ -22,8 +22,8 @@ _USE = {MemoryType.USER: 0, MemoryType.FEEDBACK: 1, MemoryType.PROJECT: 2, Memor
 _CLAUSE = re.compile(r"[;.]\s+")
 _FIGURES = re.compile(r"\d[\d.,:/-]*\d|\d")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+LEAST_WIDTH = 70  # characters of a line that still says something
 MIN_REMARK_WORDS = 4  # of a hook that are worth a line in a file: "see above" is not
-_WIDTHS = (MAX_ENTRY_CHARACTERS, 120, 95, 70)  # line lengths tried in turn until all entries fit the bytes
 
 
 @dataclass(frozen=True)
@@ -116,20 +116,14 @@ class Catalogue:
             return None
         if page is None or (page.fixed and self._beyond(line, page)):
             return line
-        leaks = self._key.startswith(TEAM_PREFIX) and redact(line.text) != line.text
-        is_new = leaks or self._is_to_be_rewritten(line, page)
-        was_name = entry.title == Topic(self._desk.before(line.key) or b"").name
-        return self._fresh(page, "" if was_name else entry.title) if is_new else replace(line, details=())
+        return self._fresh(page) if self._is_to_be_rewritten(line, page) else replace(line, details=())
 
     def _is_elsewhere(self, hook: str) -> bool:
         wanted = _FIGURES.findall(hook)
         return not wanted or any(all(one in page.says() for one in wanted) for page in self._desk.pages.values())
 
-    def _fresh(self, page: Page, title: str = "") -> _Line:
-        entry = entry_for(page.key[len(self._folder) :], page.topic)
-        entry.title = title or entry.title
-        entry.hook = redact(entry.hook) if self._key.startswith(TEAM_PREFIX) else entry.hook
-        return _Line("", page.key, entry)
+    def _fresh(self, page: Page) -> _Line:
+        return _Line("", page.key, entry_for(page.key[len(self._folder) :], page.topic))
 
     def _use(self, line: _Line) -> tuple[int, float, str]:
         """What comes first: by its type, then the newer."""
@@ -138,29 +132,25 @@ class Catalogue:
         return rank, -page.mtime if page else 0.0, line.key
 
     def _within_limits(self, lines: list[_Line]) -> str:
-        room = MAX_LINES - sum(len(line.details) + (not line.entry) for line in lines)
-        count = sum(1 for line in lines if line.entry)
-        if count > room:
-            lines = self._most_useful(lines, count := max(0, room))
-        for width in _WIDTHS:
-            text = self._rendered(lines, width)
-            if len(text.encode("utf-8", "replace")) <= MAX_BYTES:
-                return text
-        while len(text.encode("utf-8", "replace")) > MAX_BYTES and count:
-            lines = self._most_useful(lines, count := count * 9 // 10)
-            text = self._rendered(lines, _WIDTHS[-1])
-        return text
-
-    def _most_useful(self, lines: list[_Line], room: int) -> list[_Line]:
+        """The text of these lines: shorter ones where they are many, and then the most useful entries alone."""
         entries = sorted((line for line in lines if line.entry), key=self._use)
-        self._desk.doubt([self._key], f"the index is full: {len(entries) - room} memories are not listed in it")
-        first = next(at for at, line in enumerate(lines) if line.entry)
-        return [*lines[:first], *entries[:room], *(line for line in lines[first:] if not line.entry)]
+        room = MAX_LINES - sum(len(line.details) + (not line.entry) for line in lines)
+        count, width = max(0, min(len(entries), room)), MAX_ENTRY_CHARACTERS
+        while len((text := self._rendered(lines, entries[:count], width)).encode("utf-8", "replace")) > MAX_BYTES:
+            if not count:
+                break  # what is no entry stays
+            count, width = (count, width * 9 // 10) if width > LEAST_WIDTH else (count * 9 // 10, width)
+        if count < len(entries):
+            self._desk.doubt([self._key], f"the index is full: {len(entries) - count} memories are not listed in it")
+        return redact(text) if self._key.startswith(TEAM_PREFIX) else text
 
-    def _rendered(self, lines: list[_Line], width: int) -> str:
-        found = []
+    def _rendered(self, lines: list[_Line], listed: list[_Line], width: int) -> str:
+        found, keys = list[str](), {line.key for line in listed}
         for line in lines:
-            is_made = line.entry and (not line.text or len(line.text) > width)
-            found += [line.entry.render(width) if line.entry and is_made else line.text, *line.details]
+            if line.entry and line.key in keys:
+                is_made = not line.text or len(line.text) > width
+                found += [line.entry.render(width) if is_made else line.text, *line.details]
+            elif not line.entry:
+                found.append(line.text)
         body = self._ending.join(found).rstrip("\r\n")
         return f"{body}{self._ending}" if body else ""
