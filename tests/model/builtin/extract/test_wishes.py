@@ -101,6 +101,7 @@ def test_a_wish_in_so_many_words_is_kept(said: str, kept: str) -> None:
         "He never answers mails on fridays",
         "Our ops lead Marius wants every script to start with set -euo pipefail.",
         "great, remember that please so you don't have to search: handlers are in server/http/routes",
+        "remember that so you don't have to search every time: handlers are in server/http/routes",
         "set restart: always and never_retry: true in the rig config",
         "remember this:",
     ],

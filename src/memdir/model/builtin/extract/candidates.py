@@ -12,10 +12,10 @@ from itertools import takewhile
 
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.guards import may_stand
-from memdir.model.builtin.extract.judge import CLASSES, TYPES, SentenceJudge
+from memdir.model.builtin.extract.judge import TYPES, SentenceJudge
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, corrected
 from memdir.model.builtin.extract.talk import Existing
-from memdir.model.builtin.extract.wishes import is_bare, is_lead, is_said
+from memdir.model.builtin.extract.wishes import announces, is_bare, is_said
 from memdir.model.builtin.extract.wording import rule_and_reason
 from memdir.text.language import alternatives, anywhere, meanings_in, stems
 from memdir.text.nearness import are_of_two
@@ -28,7 +28,6 @@ THINKABLE = {"plain": 0.1, "short": 0.3, "later": 0.2, "moved": 0.1}  # how like
 ERRAND = frozenset({"request", "ack", "moment", "polite"})  # of what stands in one sentence with a wish, and is none
 NOT_MEANT = frozenset({"onlynow", "rumour", "compose", "story"})
 RULE_SHARE = 0.25  # of what speaks for a fact that must speak for a rule where something is forbidden
-NOTHING = {**dict.fromkeys(CLASSES, 0.0), "N": 1.0}  # the odds of what may not be kept
 
 
 @dataclass(frozen=True)
@@ -94,6 +93,7 @@ def _judged(turn: UserTurn, judge: SentenceJudge, known: Sequence[Existing]) -> 
         around |= seen.meanings if rule == text else meanings_in(rule)
         is_meant = not is_jest and "question" not in seen.features and not around & NOT_MEANT
         is_ruled = is_meant and (_is_rule(seen, judge) or corrected(text, turn.language, known) is not None)
+        told |= {at + 1} if is_meant and announces(text, seen.wish, seen.meanings) else set()
         around = frozenset() if seen.clause.ends else around
         yield Scored(seen, odds, at in told or is_ruled)
 
@@ -104,15 +104,14 @@ def _is_rule(seen: Seen, judge: SentenceJudge) -> bool:
 
 
 def _told(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
-    """The clauses that are to be remembered in so many words, be it a maybe: by a wish of their own, by one before them
-    that ends in a colon, or by a bare "remember that": of its neighbours the likelier."""
+    """The clauses that are to be remembered in so many words, be it a maybe: by a wish of their own, or by a bare
+    "remember that": of its neighbours the likelier."""
     found = set()
     for at, seen in enumerate(turn.seen):
         text, wish = seen.clause.text, seen.wish
-        is_this = wish.kind == "remember-this" if wish else "remember" in seen.meanings or is_lead(text)
-        if is_this and text.endswith((":", "：")):  # "from now on no mocks:" has said it
-            found.add(at + 1)
-        elif is_bare(text):
+        if announces(text, wish, seen.meanings):
+            continue
+        if is_bare(text):
             near = [other for other in (at - 1, at + 1) if 0 <= other < len(thought)]
             found.update(sorted(near, key=lambda other: -sum(thought[other][letter] for letter in TYPES))[:1])
         elif wish and is_said(text[wish.says :]):
@@ -122,10 +121,9 @@ def _told(turn: UserTurn, thought: Sequence[dict[str, float]]) -> set[int]:
 
 def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
     """The memories of one turn, each with what explains it."""
-    judged = [one if may_stand(one.seen, turn, type_of((one,))) else Scored(one.seen, NOTHING) for one in judged]
     groups: list[list[int]] = []
     for at, one in enumerate(judged):
-        if one.score < (KEEP if len(judged) > 1 else KEEP_ALONE):
+        if one.score < (KEEP if len(judged) > 1 else KEEP_ALONE) or not may_stand(one.seen, turn, type_of((one,))):
             continue
         if groups and not _begins_another([judged[other] for other in groups[-1]], one, turn.language):
             groups[-1].append(at)
@@ -134,7 +132,7 @@ def _grouped(turn: UserTurn, judged: list[Scored]) -> Iterator[MemoryCandidate]:
     kept = {at for group in groups for at in group}
     for group in groups:
         core = tuple(judged[at] for at in group)
-        support = tuple(judged[at] for at in _support(judged, group, kept))
+        support = tuple(judged[at] for at in _support(turn, judged, group, kept))
         yield MemoryCandidate(type_of(core), turn, core, support)
 
 
@@ -161,7 +159,7 @@ def _begins_another(theirs: Sequence[Scored], one: Scored, language: str) -> boo
     return bool(anywhere("adds", language).match(text)) and (kind != another or (not shared and another != "user"))
 
 
-def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
+def _support(turn: UserTurn, judged: list[Scored], group: list[int], kept: set[int]) -> Iterator[int]:
     """The neighbours that explain it, up to the next memory; what is of one sentence belongs together sooner."""
     beside = [(judged[at], judged[min(at + 1, len(judged) - 1)].seen.clause.text) for at in group]  # "…, remember that"
     is_wished = any(one.is_asked and (one.seen.wish or is_bare(text)) for one, text in beside)
@@ -169,8 +167,8 @@ def _support(judged: list[Scored], group: list[int], kept: set[int]) -> Iterator
     def explains(at: int) -> bool:
         is_within = not judged[at - (at > group[0])].seen.clause.ends
         is_more = 1 - judged[at].odds["N"] >= (SUPPORT_WITHIN if is_within else SUPPORT)
-        is_half = is_within and is_wished and judged[at].odds["N"] < 1 and not judged[at].seen.meanings & ERRAND
-        return at not in kept and (is_more or is_half)
+        is_more = is_more or (is_within and is_wished and not judged[at].seen.meanings & ERRAND)
+        return at not in kept and is_more and may_stand(judged[at].seen, turn, type_of((judged[at],)))
 
     for some in (range(group[0] - 1, -1, -1), range(group[-1] + 1, len(judged))):
         yield from takewhile(explains, some)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memdir.model.builtin.extract.features import Seen, UserTurn
 from memdir.model.builtin.extract.same_memory import RULE_STEMS, Shelf, of_one_thing
-from memdir.model.builtin.extract.wishes import is_bare, is_lead, unopened
+from memdir.model.builtin.extract.wishes import announces, is_bare, is_lead, unopened
 from memdir.model.builtin.extract.wording import holds_secret
 from memdir.text.body_text import sentences
 from memdir.text.language import anywhere, fold, stems
@@ -42,7 +42,7 @@ def may_stand(seen: Seen, turn: UserTurn, kind: str) -> bool:
     """Whether a clause that seems to be of this type may stand in a memory. What somebody else wants is no wish of the
     user's; that it is wanted may still be a fact, and is one where the user asks for it in so many words."""
     text, sentence, wish = seen.clause.text, seen.clause.sentence, seen.wish
-    if is_bare(text) or is_lead(text) or holds_secret(sentence):
+    if is_bare(text) or is_lead(text) or announces(text, wish, seen.meanings) or holds_secret(sentence):
         return False
     if wish:  # "remember that we log at WARN" is of no log
         is_of_log = LOG_LINE.search(sentence.removesuffix(text))

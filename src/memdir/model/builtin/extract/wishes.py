@@ -6,6 +6,7 @@ They are looked for in all languages at once: who mixes languages, or types thre
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
 
@@ -122,6 +123,12 @@ def wish_in(text: str) -> Wish | None:
 def is_said(text: str) -> bool:
     """Whether enough is left to say what is wished."""
     return len(re.findall(r"\w+", text)) >= MIN_WORDS or sum(map(is_unspaced, text)) >= MIN_UNSPACED
+
+
+def announces(text: str, wish: Wish | None, meanings: Collection[str]) -> bool:
+    """Whether what is wished comes next: "one more rule to remember:"; "from now on no mocks:" has said it."""
+    is_this = wish.kind == "remember-this" if wish else "remember" in meanings or is_lead(text)
+    return is_this and text.rstrip().endswith((":", "："))
 
 
 def plainly(text: str, wish: Wish) -> str:
