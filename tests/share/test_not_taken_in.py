@@ -15,7 +15,7 @@ from memdir.share.sync import Sync
 from memdir.store.store import ChangeSet
 from tests.security.fakes import github_token
 from tests.share.conftest import Team
-from tests.share.remotes import Member, memory_text
+from tests.share.remotes import GitPlace, Member, memory_text
 from tests.share.test_sync import BODY, forget, in_step, shared
 
 THREE = ("folder", "git", "hub-sqlite")
@@ -87,6 +87,22 @@ def test_a_file_that_was_emptied_is_in_no_conflict_with_what_a_teammate_makes_of
     report = ann.sync()
     assert (report.taken, report.deleted, report.conflicts) == (["a.md"], ["b.md"], [])
     assert sorted(in_step(ann, bob)) == ["a.md", "c.md"] and "Bob's words" in ann.read("a.md")
+
+
+@pytest.mark.parametrize("kind", ["git"])
+@pytest.mark.parametrize("left", [b"", b"\n \n"])
+def test_what_was_emptied_in_the_repository_empties_nobody_s(team: Team, place: GitPlace, left: bytes) -> None:
+    """By plain git, and a slip: each has the text still, and whoever syncs first gives it again."""
+    ann, bob = team("ann", "bob")
+    shared(ann, bob, a=memory_text("a", BODY), b=memory_text("b", BODY))
+    blob = place.run("hash-object", "-w", "--stdin", stdin=left).split()[0].decode()
+    there = place.run("ls-tree", "main").replace(place.run("rev-parse", "main:a.md").strip(), blob.encode())
+    tree = place.run("mktree", stdin=there).split()[0].decode()
+    commit = place.run("commit-tree", tree, "-p", "main", "-m", "emptied").split()[0].decode()
+    place.run("update-ref", "refs/heads/main", commit)
+    edit(bob, "a.md", "Third line", "Bob's words")
+    assert ann.sync(is_dry=True).sent == ann.sync().sent == ["a.md"]
+    assert bob.sync().conflicts == [] and "Bob's words" in in_step(ann, bob)["a.md"]
 
 
 def test_a_full_disk_costs_nobody_a_deletion(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from memdir.share.remotes import hub
 from memdir.share.remotes.folder import FolderRemote
 from memdir.share.remotes.git import GitRemote
 from memdir.share.remotes.hub import HubRemote
-from tests.share.remotes import GitPlace, member, memory_text
+from tests.share.remotes import FolderPlace, GitPlace, member, memory_text
 
 CAPS = TeamCaps(entries=10, entry_bytes=1_000, total_bytes=5_000)
 TEXT = memory_text("a", "x" * 500)
@@ -334,6 +334,26 @@ def test_what_answers_as_no_hub_does_is_none(answer: object, status: str) -> Non
             with pytest.raises(RemoteError, match="no hub") as failed:
                 ask()
             assert failed.value.kind == "broken"
+
+
+def test_an_etag_that_is_none_deletes_nothing(tmp_path: Path) -> None:
+    """Not at the next sync either, which knows of it by the note alone."""
+    text, states = memory_text("a", "Hello."), [digest_of(memory_text("a", "Hello.").encode())]
+
+    def answer(wire: socket.socket, asked: bytes) -> None:
+        content = text + "More.\n" * (len(states) - 1)
+        told = {"key": "a.md", "etag": states[-1], "revision": len(states), "content": content}
+        listed = {"entries": [told], "revision": len(states), "more": False}
+        said(wire, listed if b"/entries" in asked else {"proposals": [], "versions": []})
+
+    with answering(answer) as remote:
+        ann = member(FolderPlace(tmp_path / "unused"), "ann", tmp_path, time.time)
+        ann.remote = remote
+        assert ann.sync().taken == ["a.md"]
+        states.append(digest_of((text + "More.\n").encode()).upper())
+        reports = [ann.sync(), ann.sync(), ann.sync()]
+    assert [report.left_out["a.md"].reason for report in reports] == ["not_text"] * 3
+    assert ann.read("a.md") == text
 
 
 def test_what_a_hub_says_is_a_short_quotation_and_its_remedy_none_of_ours() -> None:

@@ -124,7 +124,7 @@ class KnownTeam:
 
     def keep(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts to merge from, before the note tells of them."""
-        for data in texts.values():
+        for data in filter(bytes.strip, texts.values()):  # who has an earlier one than an empty one puts back no copy
             path = self._path(digest_of(data))
             if not os.path.lexists(path):
                 keep_bytes(path, data, durably=False)  # the remote has it, too

@@ -32,6 +32,8 @@ def settle(
 ) -> Settled:
     """Bring a change here and a change there together. `base` is what both began with, where that is known. Two that
     are together more than a memory may hold do not fit together."""
+    if ours is not None and theirs is not None and not theirs.strip():
+        return Settled(ours)  # a full disk or a slip emptied it there, and nobody's word
     if ours in (base, None) and theirs not in (ours, base):
         return Settled(theirs)  # an edit there outlives a deletion here
     if theirs in (ours, base, None):

@@ -184,11 +184,8 @@ class Sync:
         wanted = self._wanted(known, delta, local, report)
         groups: dict[tuple[bool, str], dict[str, Version]] = {}  # second texts first: then the first is written over
         whose = {key.casefold(): one.author for key, one in wanted.items() if not one.is_gone}
-        for (
-            key,
-            version,
-        ) in wanted.items():  # a name that changed in its capitals with the new one, which it makes way for
-            author = whose.get(key.casefold(), version.author)
+        for key, version in wanted.items():
+            author = whose.get(key.casefold(), version.author)  # a name makes way for itself in other capitals
             groups.setdefault((key not in report.conflicts, author), {})[key] = version
         for (_, author), mine in sorted(groups.items(), key=lambda one: one[0]):
             self._take(known, author, mine, delta, report)

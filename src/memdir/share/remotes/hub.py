@@ -22,7 +22,7 @@ from memdir.errors import RemoteError, RemoteFailure
 from memdir.events import tell
 from memdir.prompts.door import quoted_line
 from memdir.share.judge import GivenJson
-from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, is_digest
+from memdir.share.remote import GONE, Delta, Manifest, PushResult, Reason, Remote, Room, Version, digest_of, is_digest
 from memdir.store.shared import told_member
 from memdir.version import __version__
 
@@ -63,6 +63,8 @@ class _Listing:
         if told.get("deleted") is True:
             self.versions[key] = Version(GONE, author, saved, is_purged=told.get("reason") == "purged")
         elif isinstance(content, str) and (etag := told.text("etag")):
+            if not is_digest(etag):  # it is of no text, and no deletion either
+                etag = digest_of(etag.encode("utf-8", "replace"))
             self.versions[key] = Version(etag, author, saved, seal=seal if is_digest(seal) else "")
             self.texts[key] = content.encode("utf-8", "replace")
             if why := self.room.fault_of(key, len(self.texts[key])):
@@ -288,10 +290,8 @@ class HubRemote(Remote):
             return self._no_hub()
         message, theirs, remedy = str(told.get("message") or f"status {status}"), told.text("remedy"), ""
         if status == 401 or (status == 404 and not theirs):  # the hub tells it to programs
-            theirs, remedy = (
-                "",
-                f"`memdir join {self._parts.scheme}://{self._parts.netloc}` with a new token of its admin's",
-            )
+            theirs, where = "", f"{self._parts.scheme}://{self._parts.netloc}"
+            remedy = f"`memdir join {where}` with a new token of its admin's"
         kinds: dict[int, RemoteFailure] = {401: "not_allowed", 403: "not_allowed", 404: "not_allowed", 429: "rate"}
         kind = kinds.get(status, "offline" if status in (408, 502, 503, 504) else "broken")
         kind = "broken" if told.get("kind") == "full" else kind
