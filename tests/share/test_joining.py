@@ -250,6 +250,31 @@ def test_what_was_set_aside_comes_back_also_where_a_join_was_killed(
     }
 
 
+@pytest.mark.parametrize("is_along", [False, True])
+def test_what_cannot_travel_comes_back_or_is_told_to_stay_aside(
+    memdir: Memdir, red_and_blue: tuple[TeamPlace, TeamPlace], tmp_path: Path, project: Path, is_along: bool
+) -> None:
+    """What somebody put into team/ by hand lay there, and had not been sent; and what came back does so once."""
+    red, blue = red_and_blue
+    in_red(memdir, red, tmp_path)
+    root = Path(open_memory(project).place.team().root)
+    secret, person = root / "project_scanner.md", root / "user_role.md"
+    secret.write_text(memory_text("scanner", f"The scanner's token is {github_token()}"))
+    person.write_text(memory_text("role", "I am a surgeon.", kind="user"))
+    assert "4 memories of" in memdir("join", blue.where).err and not secret.exists()
+    again = ("join", blue.where, "--with-memories") if is_along else ("join", red.where)
+    told = memdir(*again).err
+    assert github_token() in secret.read_text() and not person.exists()
+    assert "user_role.md did not come back" in told and ("3 memories" in told) == is_along
+    folder = Path(told.partition("stays in ")[2].partition(": repair")[0])
+    assert sorted(path.name for path in folder.iterdir()) == ["user_role.md"]
+    memdir("forget", "printer.md", "--scope", "team")
+    (folder / "user_role.md").write_text(memory_text("role", "There is a surgeon among us."))
+    assert "did not come back" not in memdir(*again).err
+    assert person.exists() and not (root / "printer.md").exists()
+    assert not any(holds(place, github_token()) for place in red_and_blue)
+
+
 def test_who_has_left_is_left_by_what_is_open_still(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     red = FolderPlace(tmp_path / "red")
     in_red(memdir, red, tmp_path)

@@ -39,6 +39,7 @@ from memdir.team.joining import (
     drop_token,
     guess_address,
     keep_token,
+    left_aside,
     meet,
     refuse_login,
     refuse_token_among,
@@ -151,7 +152,8 @@ class Join:
             raise MemdirError("other settings keep the team off", remedy="`memdir config list` tells which")
         aside, kept = change_teams(memory, before, joined.address, is_along=is_along)
         drop_token(memory.layout, left)
-        came, whose = bring_along(memory, joined.address) if options.with_memories and before is None else (0, "")
+        is_later = options.with_memories and before is None
+        came, whose = bring_along(memory, joined.address) if is_later else (0, "")
         with context.progress(SYNCING) as on_progress:
             report = memory.team.sync(on_progress=on_progress)
         if options.json:
@@ -159,10 +161,8 @@ class Join:
             told |= {"setAside": kept, "setAsideIn": aside if kept else None}
             return int(context.print_json({**told, **_plain(report)}))
         _tell_team(joined, memory, options, context)
-        if came:
-            context.note(f"{counted(came, 'memory', 'memories')} of {shown_line(whose)} came along")
-        elif options.with_memories and not (before and before.keys):
-            context.note("there is nothing here that was written for another team")
+        left = left_aside(memory, joined.address, is_along=is_later)
+        _tell_came(came, whose, left, context, is_asked=options.with_memories and not (before and before.keys))
         if before and kept:
             back = "" if before.remote == FORGOTTEN else "; `memdir join` of that team brings them back"
             context.note(
@@ -182,6 +182,17 @@ def _tell_team(joined: Joined, memory: MemDir, options: argparse.Namespace, cont
         context.note("you may read there: what you write for the team stays on this machine")
     if options.name and options.name != memory.team.member:
         context.note(f"on a hub the token says who you are: {shown_line(memory.team.member)}")
+
+
+def _tell_came(count: int, whose: str, left: dict[str, list[str]], context: Any, *, is_asked: bool) -> None:
+    """What came back or along from where it was set aside, and what could not be written."""
+    if count:
+        context.note(f"{counted(count, 'memory', 'memories')} of {shown_line(whose)} came along")
+    elif is_asked and not left:
+        context.note("there is nothing here that was written for another team")
+    for folder, names in left.items():
+        told = f"{shown_line(', '.join(names))} did not come back, for its name or what it holds"
+        context.note(f"{told}, and stays in {folder}: repair it there, and join once more")
 
 
 def _comes_along(before: Others | None, joined: Joined, options: argparse.Namespace, context: Any) -> bool:

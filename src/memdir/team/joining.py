@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -270,8 +271,7 @@ def bring_along(memory: MemDir, address: Address) -> tuple[int, str]:
     with locked(memory.place.team_lock, wait_seconds=WAIT_SECONDS):
         for folder, whose, joined in _set_aside(memory.place):
             if is_same(joined, address):
-                told, count = whose, count + len(dict(walk(os.path.join(folder, MEMORIES))))
-                _bring_back(memory, folder, is_same=False)
+                told, count = whose, count + _bring_back(memory, folder, is_same=False)
     return count, told
 
 
@@ -297,35 +297,41 @@ def _copy_aside(root: str, folder: str, keys: tuple[str, ...]) -> None:
         keep_bytes(os.path.join(folder, key), data, mtime_ns=status.st_mtime_ns)
 
 
-def _bring_back(memory: MemDir, aside: str, *, is_same: bool = True) -> None:
+def left_aside(memory: MemDir, address: Address, *, is_along: bool) -> dict[str, list[str]]:
+    """What was to come back, or along, and could not be written: its names, by the folder in which it stays."""
+    teams = ((folder, whose, joined if is_along else whose) for folder, whose, joined in _set_aside(memory.place))
+    meant = [os.path.join(folder, MEMORIES) for folder, *those in teams if any(is_same(one, address) for one in those)]
+    return {folder: names for folder in meant if (names := sorted(dict(walk(folder))))}
+
+
+def _bring_back(memory: MemDir, aside: str, *, is_same: bool = True) -> int:
     """What was set aside of this team: its memories first, then what is known of it. What came along under the name of
     one of them lies beside it, as in any conflict. What cannot be written now stays where it is. Where it `is_same` no
-    team's, its memories come along."""
+    team's, its memories come along. Gives how many."""
     folder, place = os.path.join(aside, MEMORIES), memory.place
     if not os.path.isdir(aside):
-        return
-    left = []
+        return 0
+    brought = []
     with memory.stores.of("team").changing(Origin(PULLED, trust="team"), "back from where it was set aside") as change:
         for key, entry in walk(folder):
-            data = read_if_plain(entry.path, MAX_MEMORY_BYTES)
-            try:
-                if data is None:
-                    left.append(key)
+            with suppress(MemdirError):
+                if (data := read_if_plain(entry.path, MAX_MEMORY_BYTES)) is None:
                     continue
                 if (along := change.read(key)) not in (None, data):
                     second, text = beside(key, (along if is_same else data) or b"", change.read)
-                    change.write(second, text)
+                    change.put_back(second, text)
                     change.put_entry(second, Topic(text))
-                    if not is_same:
-                        continue
-                change.write(key, data, mtime_ns=entry.stat(follow_symlinks=False).st_mtime_ns)
-                change.put_entry(key, Topic(data))
-            except MemdirError:
-                left.append(key)
+                if is_same or along in (None, data):
+                    change.put_back(key, data, mtime_ns=entry.stat(follow_symlinks=False).st_mtime_ns)
+                    change.put_entry(key, Topic(data))
+                brought.append(key)
+    for key in brought:  # or the next join would bring it once more
+        delete_file(os.path.join(folder, key))
     for name in _NOTES if is_same else ():
         _move(os.path.join(aside, os.path.basename(getattr(place, name))), getattr(place, name))
-    if not left:
+    if not dict(walk(folder)):
         delete_tree(aside)
+    return len(brought)
 
 
 def _move(source: str, target: str) -> None:
