@@ -121,6 +121,20 @@ def test_a_deletion_that_waits_is_called_one(memdir: Memdir, where: str, project
     assert "waits to be deleted for all: project_deploys.md" in memdir("sync", "--status").out
 
 
+def test_whoever_deletes_most_by_hand_is_told_how_it_is_done(memdir: Memdir, where: str, project: Path) -> None:
+    """What is missing may have been lost, and comes back: somebody who meant it would delete it again and again."""
+    memdir("join", where)
+    memdir("remember", "Deploys go out on Tuesdays", "--scope", "team")
+    memdir("sync")
+    (path,) = Path(open_memory(project).place.team().root).glob("project_*.md")
+    path.unlink()
+    ran = memdir("sync")
+    assert f"brought back: {path.name}" in ran.out and "`memdir forget FILE --scope team`" in ran.err
+    memdir("forget", path.name, "--scope", "team")
+    ran = memdir("sync")
+    assert f"deleted for all: {path.name}" in ran.out and "forget" not in ran.err and not path.exists()
+
+
 def test_what_a_teammate_gave_with_a_secret_is_theirs_to_mend(memdir: Memdir, tmp_path: Path, project: Path) -> None:
     remote = FolderPlace(tmp_path / "remote")
     memdir("join", remote.where, "--as", "Bob")

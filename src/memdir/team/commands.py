@@ -470,6 +470,8 @@ def _tell_report(report: SyncReport, context: Any, *, is_dry: bool = False) -> N
         (f"{would}deleted for all", report.sent_deletions),
     ):
         _tell_keys(context, word, keys)
+    if report.brought_back:
+        context.note("what you do not want any more, `memdir forget FILE --scope team` deletes for all")
     for key in report.conflicts:
         terminal.line(
             terminal.style(
