@@ -224,8 +224,9 @@ def test_a_dream_that_failed_is_asked_for_again_in_the_next_night(hub: HubServer
     assert states == [["waiting"], ["waiting", "failed"], ["done", "failed"]]
 
 
-POOL = "---\nname: Pool\ndescription: pool size\ntype: project\n---\n\nThe pool size is 20.\n"
-NEWER = "---\nname: Pool size\ndescription: pool size of db\ntype: project\n---\n\nThe pool size is 30 now, not 20.\n"
+HEAD = "---\nname: {}\ndescription: size of the connection pool\ntype: project\n---\n\n"
+POOL = HEAD.format("Pool") + "The connection pool of the database has 20 connections.\n"
+NEWER = HEAD.format("Pool size") + "The connection pool of the database has 30 connections now, not 20.\n"
 
 
 def dream(hub: HubServer, *teams: Client) -> dict[str, int]:
@@ -292,7 +293,7 @@ def test_both_halves_of_a_merge_are_one_proposal(hub: HubServer, team: Client, d
     assert team.ask("POST", f"proposals/{one['id']}", {"decision": decision}).kind == "twice"
     assert team.ask("GET", "proposals").body["proposals"] == []
     if decision == "accept":
-        assert team.keys() == [kept, "port.md"] and b"The pool size is 30 now" in team.get(kept).data
+        assert team.keys() == [kept, "port.md"] and b"has 30 connections now" in team.get(kept).data
     else:
         assert team.manifest(0, "&content=1")["entries"] == before
 
