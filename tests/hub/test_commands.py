@@ -18,7 +18,7 @@ from memdir.hub.admin import act
 from memdir.hub.hub_commands import TAKES
 from tests.clients.terminal import Terminal
 from tests.conftest import Ran
-from tests.hub.servers import DEFAULTS, Client, HubServer, now
+from tests.hub.servers import DEFAULTS, Client, HubServer, now, start_hub
 
 Memdir = Callable[..., Ran]
 PAGE = (Path(__file__).parents[2] / "docs/how-to/hub.md").read_text(encoding="utf-8")
@@ -121,6 +121,26 @@ def test_after_a_restore_it_is_told_who_works_again_and_what_to_repeat(memdir: M
     assert memdir("hub", "admin", "remove-member", "acme", "bob", *there).code == 0
     again = told(memdir("hub", "admin", "restored", *there, "--json"))
     assert again["active"] == [{"team": "acme", "member": "ana", "role": "admin"}] and again["backupEnds"]
+
+
+def test_a_restore_over_what_a_killed_hub_left_is_told_as_none(memdir: Memdir, tmp_path: Path, project: Path) -> None:
+    """SQLite would read the log of writes of the database before with the copy: nothing would be restored, or worse."""
+    there = ("--database", "hub.sqlite3")
+    made = told(memdir("hub", "admin", "add-team", "acme", "--admin", "ana", *there, "--json"))
+    server = start_hub(str(project / "hub.sqlite3"), tmp_path / "log")
+    team = Client(server.port, str(made["token"]), str(made["team"]))
+    assert team.put("a.md", "before").status == 201
+    told(memdir("hub", "admin", "backup", "monday.sqlite3", *there, "--json"))
+    assert team.put("b.md", "after").status == 201
+    server.process.kill()
+    server.stop()
+    shutil.copy(project / "monday.sqlite3", project / "hub.sqlite3")
+    ran = memdir("hub", "admin", "restored", *there)
+    assert ran.code == 2 and "hub.sqlite3-wal" in ran.err and "put the copy there again" in ran.err
+    for end in ("wal", "shm"):
+        (project / f"hub.sqlite3-{end}").unlink()
+    assert "1 team" in memdir("hub", "admin", "restored", *there).out
+    assert "1 entry" in memdir("hub", "admin", "teams", *there).out
 
 
 def test_a_backup_that_is_restored_twice_at_once_goes_on_from_another_revision_each_time(

@@ -55,7 +55,10 @@ def _place(options: argparse.Namespace, context: Any, *, creates: bool) -> str:
         raise UsageError(f"there is no hub's database {path}", remedy=NO_HUB)
     if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
         raise MemdirError(f"you may not use {path}", remedy="Do it as the user that the hub runs as: it owns the file")
-    return place
+    if getattr(options, "action", "") == "restored" and os.path.exists(f"{path}-wal"):  # SQLite reads it with the copy
+        remedy = "End the hub, remove both, and put the copy there again; what is its own, `memdir hub admin` takes in"
+        raise UsageError(f"{path}-wal and -shm may be of the database that was there before", remedy=remedy)
+    return path
 
 
 def _require_installed() -> None:
@@ -279,7 +282,6 @@ def _with_database(place: str, do: Callable[[Any], Awaitable[T]], *, creates: bo
 
 def _give_to_owner(place: str) -> None:
     """What root made belongs to whoever owns the folder: the hub may run as somebody else (deploy/)."""
-    place = place.removeprefix("sqlite:///")
     folder = os.path.dirname(os.path.abspath(place))
     if os.geteuid() != 0 or not os.path.isdir(folder):
         return
