@@ -82,6 +82,19 @@ def test_a_member_joins_by_a_token_that_is_kept_to_oneself(
     assert admin.manifest()["entries"][0]["by"]["name"] == "Bob"
 
 
+def test_what_the_admin_s_command_printed_and_what_the_status_shows_are_good_to_join_by(
+    hub: HubServer, admin: Client, memdir_command: str, project: Path, tmp_path: Path
+) -> None:
+    url, token = f"http://127.0.0.1:{hub.port}", hub.member(admin, "Bob").token
+    printed = f"Token of Bob, shown this once (k_6a61ef89656e, until 2027-11-19T23:33:28Z):\n{token}"
+    done = joined(memdir_command, f"{url}/#{admin.team}", printed, tmp_path / "bob", project)
+    assert done.returncode == 0 and f"Joined hub:{url}#{admin.team} as Bob" in done.stdout, done.stderr
+    (kept,) = (tmp_path / "bob" / "hub-tokens").iterdir()
+    assert kept.read_text().strip() == token
+    done = joined(memdir_command, url, f"{token}\n{token}x", tmp_path / "eve", project)
+    assert done.returncode == 2 and "several tokens" in done.stderr and token not in done.stderr
+
+
 def test_a_wrong_token_joins_nothing(hub: HubServer, memdir_command: str, project: Path, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{hub.port}"
     done = joined(memdir_command, url, "mdh_" + "x" * 43, tmp_path / "eve", project)

@@ -66,7 +66,9 @@ def guess_address(text: str, kind: str = "") -> Address:
         kind = "git" if text.rstrip("/").endswith(".git") else "hub"
     if kind == "folder":
         text = os.path.abspath(os.path.expanduser(text))
-    return Address(kind or "git", text.rstrip("/").removesuffix("/v1") if kind == "hub" else text)
+    if kind == "hub":  # of which team behind a #, as `memdir sync --status` shows it, the token tells
+        text = text.partition("#")[0].rstrip("/").removesuffix("/v1")
+    return Address(kind or "git", text)
 
 
 def meet(address: Address, memory: MemDir, *, name: str, is_new: bool) -> Joined:
@@ -148,14 +150,15 @@ def _refuse_own_repository(url: str, memory: MemDir) -> None:
 
 
 def _token() -> str:
-    """A token from the keyboard, unseen, or from standard input."""
+    """A token from the keyboard, unseen, or from standard input, also among the words with which it was printed."""
     asks = sys.stdin.isatty()
     words = (getpass.getpass("Token of the hub: ") if asks else sys.stdin.read(MAX_TOKEN)).split()
-    if len(words) != 1 or not re.fullmatch(rf"{TOKEN}[!-~]+", words[0]):  # another's password goes to nobody
-        what = "that is no token of a hub" if words else "there is no token"
+    found = [word for word in words if re.fullmatch(rf"{TOKEN}[!-~]+", word)]  # another's password goes to nobody
+    if len(found) != 1:
+        what = "there are several tokens" if found else "that is no token of a hub" if words else "there is no token"
         remedy = f"Type it, or `memdir join URL < FILE`; a hub's admin makes one, and it begins with {TOKEN}."
         raise UsageError(what, remedy=f"{remedy} For a git repository say --kind git")
-    return words[0]
+    return found[0]
 
 
 def refuse_token_among(words: list[str]) -> None:
