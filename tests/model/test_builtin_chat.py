@@ -17,7 +17,7 @@ from memdir.agent.tools.file_tools import ReadTool
 from memdir.agent.tools.tool import Toolbox, ToolContext, memory_tools
 from memdir.memdir import MemDir, open_memory
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.builtin.digest import digest
+from memdir.model.builtin.digest import digest, turns_of
 from memdir.model.job import (
     ChatJob,
     CompactJob,
@@ -32,7 +32,8 @@ from memdir.model.job import (
 from memdir.model.model import Request, SystemBlock
 from memdir.store.history import Origin
 from memdir.store.memories import add_memory
-from memdir.transcript.message import Message, Text, assistant, user
+from memdir.transcript.message import Json, Message, Text, ToolResult, ToolUse, assistant, user
+from memdir.transcript.tokens import estimate_text
 from tests.conftest import NOW
 
 
@@ -137,10 +138,47 @@ def test_notes_know_conditions_corrections_and_reasons_in_any_language() -> None
     """N2."""
     said = (
         user("Bitte runde die Summen. Kurz. Danke. Es darf dabei nie ein Cent verloren gehen."),
-        assistant("Das kam so, weil die Zeilen einzeln gerundet wurden."),
+        assistant("Fertig. Das kam so, weil die Zeilen einzeln gerundet wurden."),
         user("Nein, nicht mit float. Nimm Decimal."),
     )
-    found = digest(said)
+    found = digest(turns_of(said))
     assert "Es darf dabei nie ein Cent verloren gehen." in found["Task specification"]
     assert found["Errors & Corrections"] == ['The user: "Nein, nicht mit float. Nimm Decimal."']
     assert found["Learnings"] == ["Das kam so, weil die Zeilen einzeln gerundet wurden."]
+
+
+def test_notes_say_what_went_wrong_and_what_mended_it_and_no_more() -> None:
+    """N2: an error that stands in a file is none, and a file that could not be read was not."""
+    steps: list[tuple[str, dict[str, Json], str, bool]] = [
+        ("Bash", {"command": "make test"}, "8 passed in 2s", False),
+        ("Write", {"file_path": "test_9.py"}, "Created.", False),
+        ("Bash", {"command": "make test"}, "ImportError: no yaml\n2 failed in 1s", False),
+        ("Bash", {"command": "pip install yaml"}, "Installed.", False),
+        ("Bash", {"command": "make test"}, "== 9 passed in 2s ==", False),
+        ("Read", {"file_path": "log.txt"}, "ValueError: of yesterday", False),
+        ("Read", {"file_path": "gone.py"}, "gone.py is not there", True),
+    ]
+    calls = Message("assistant", tuple(ToolUse(f"{at}", name, given) for at, (name, given, *_) in enumerate(steps)))
+    results = Message(
+        "user", tuple(ToolResult(f"{at}", told, is_error=bad) for at, (*_, told, bad) in enumerate(steps))
+    )
+    table, code = "| a | b |\n|---|---|\n| 1 | 2 |", "Nine.\n```\nmake test.py, because\n```\nNo more."
+    said = (user("Run the tests. List what they need."), calls, results, assistant(table))
+    found = digest(turns_of((*said, user("How many?"), assistant(code))))
+    assert found["Errors & Corrections"] == [
+        "Bash make test: ImportError: no yaml → fixed: Bash pip install yaml",
+        "Read gone.py: gone.py is not there",
+    ]
+    assert found["Files and Functions"] == ["`test_9.py`: written", "`log.txt`: read"]
+    assert found["Key results"] == [table, code, "Bash make test: 9 passed in 2s"]
+    assert found["Worklog"][-1] == "How many? → No more."
+    assert found["Learnings"] == found["Codebase and System Documentation"] == []
+    [state] = digest(turns_of(said[:3]))["Current State"]
+    assert state.startswith("Run the tests. List what they need. → Bash make test, Bash pip install yaml, Write")
+
+
+def test_of_a_long_conversation_the_newest_is_kept() -> None:
+    said = [user(f"Step {at}: {'turn the next of the many screws ' * 6}") for at in range(200)]
+    for lines in (found := digest(turns_of(said)))["Task specification"], found["Worklog"]:
+        assert "Step 199" in lines[-1] and "Step 0:" not in lines[0]
+        assert estimate_text("\n".join(lines)) < 2_000, "more would be cut off at the end"

@@ -343,14 +343,22 @@ async def test_the_built_in_model_summarises_with_what_was_to_be_kept(
     work: Work, compaction: Callable[..., Compaction]
 ) -> None:
     fix_rounding(work)
-    work.ask("The budget code is 4711-A, remember that for the invoice header.")
-    work.reply("Noted: the budget code is 4711-A.")
+    work.ask("Look the code for the invoice header up.")
+    work.reply("I looked into the ledger. The budget code is 4711-A. Now the header can be made.")
     long_talk(work, 8)
     machine = compaction(BuiltinModel())
     outcome = await machine.compact(work.talk, work.request(), keep="the budget code")
     assert isinstance(outcome, Compacted)
     text = work.talk.messages[0].text
-    for words in ("To be kept: the budget code", "4711-A", "`src/invoice.py`: read, edited", "Totals must never lose"):
+    for words in (
+        "Totals must never lose a cent.\n",
+        "To be kept: the budget code\n\n## Where things stand\n- ",
+        "## Files and code\n- `src/invoice.py`: read, edited (`total`)\n",
+        "- `src/invoice.py` holds the rule now.\n",
+        "→ fixed: Edit src/invoice.py\n",
+        "- The root cause was that each line was rounded on its own.\n",
+        "- The budget code is 4711-A.\n\n## All messages of the user\n- Please fix",
+    ):
         assert words in text
 
 

@@ -432,12 +432,18 @@ async def test_the_built_in_model_adds_to_its_notes_and_keeps_what_the_context_h
     keep: Callable[..., SessionMemory], layout: Layout, work: Work
 ) -> None:
     memory = keep(BuiltinModel())
-    memory.after_sampling(fix_rounding(work), usage(12_000))
+    fix_rounding(work)
+    work.ask("Is there more?")
+    memory.after_sampling(work.reply("One thing.\n\nThe tax."), usage(12_000))
+    await memory.settle()
+    work.ask("Go on.")
+    work.call("Write", {"file_path": "src/invoice.py", "content": "TOTAL = 1"}, "Replaced.")
+    memory.after_sampling(work.reply("Done."), usage(18_000))
     await memory.settle()
     work.talk.compact(user("summary", is_meta=True), [], {})
     work.ask("Now add a test for tax. It should be fast.")
     work.call("Write", {"file_path": "tests/test_tax2.py", "content": "def test_tax(): ..."}, "Created.")
-    memory.after_sampling(work.reply("Added."), usage(20_000))
+    memory.after_sampling(work.reply("Added."), usage(30_000))
     await memory.settle()
     notes = memory.notes()
     assert notes is not None
@@ -445,8 +451,14 @@ async def test_the_built_in_model_adds_to_its_notes_and_keeps_what_the_context_h
     assert "Now add a test for tax." in notes.body("Current State")
     assert "rounding" not in notes.body("Current State")
     files = notes.body("Files and Functions").splitlines()
-    assert files == ["- `src/invoice.py`: read, edited (`total`)", "- `tests/test_tax2.py`: written (`test_tax`)"]
-    assert len(notes.body("Worklog").splitlines()) == 3
+    assert files == [
+        "- `src/invoice.py`: read, edited, written (`total`)",
+        "- `tests/test_tax2.py`: written (`test_tax`)",
+    ]
+    assert len(notes.body("Errors & Corrections").splitlines()) == 2
+    assert len(notes.body("Worklog").splitlines()) == 5
+    results = notes.body("Key results")
+    assert (results.count("test_tax.py"), results.count("The tax.")) == (1, 1)
 
 
 SLOPPY = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from memdir.model.model import Reply, Request
 from memdir.transcript.message import Message, Text, ToolUse
@@ -33,3 +33,13 @@ def parted(request: Request) -> tuple[Sequence[Message], Sequence[Message]]:
     messages = request.messages
     at = max((n for n, message in enumerate(messages) if message.is_meta), default=len(messages))
     return messages[:at], messages[at + 1 :]
+
+
+def writes(path: str, text: Callable[[], str], request: Request, *, before: str = "") -> Reply:
+    """One step of a job that keeps one file: read it, write it where it is to say something else, done."""
+    results = [result for message in parted(request)[1] for result in message.tool_results]
+    if not results:
+        return reads([path])
+    if len(results) == 1 and not results[0].is_error and (after := text()) != before:
+        return calls([ToolUse("write", "Write", {"file_path": path, "content": after})])
+    return says("It is up to date.")
