@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from memdir.disk.plain_file import read_if_plain, read_with_status
 from memdir.disk.safe_path import is_index
 from memdir.model.builtin.answers import calls, parted, reads, says
-from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, SessionLine, SessionText, plan_night
+from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, Spoken, plan_night
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.log_lines import log_day
@@ -70,17 +70,16 @@ class Planned:
 
 def plan_job(job: DreamJob) -> Planned:
     """Plan the night that a job describes."""
-    found = (_session(job.sessions_folder, name) for name in job.sessions)
-    others = (
-        _heard(one.ref.id, one.ref.modified, one.messages()) for one in job.others if one.ref.size <= MAX_SESSION_BYTES
-    )
-    texts = (*filter(None, found), *others)
+    said = [one for name in job.sessions for one in _session(job.sessions_folder, name)]
+    for other in job.others:
+        if other.ref.size <= MAX_SESSION_BYTES:
+            said += _heard(other.ref.id, other.ref.modified, other.messages())
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
     if job.log is not None:
         told = {key: [line.rendered for line in job.log if line.key == key] for key in {one.key: 0 for one in job.log}}
         logs = (NightFile(key, "\n".join(some).encode("utf-8", "replace"), 0.0) for key, some in told.items())
         files = (*(file for file in files if not log_day(file.key)), *logs)
-    plan = plan_night(Night(files, texts, job.now, settled_before=job.settled_before))
+    plan = plan_night(Night(files, tuple(said), job.now, settled_before=job.settled_before))
     if not job.folder.has_index:  # there is none to bring in step
         plan = replace(plan, edits=tuple(edit for edit in plan.edits if not is_index(edit.key)))
     return Planned(job, {file.key: file.data for file in files}, plan)
@@ -95,26 +94,23 @@ def _files(root: str) -> Iterator[NightFile]:
                 yield NightFile(key, data, status.st_mtime)
 
 
-def _session(folder: str, name: str) -> SessionText | None:
+def _session(folder: str, name: str) -> Iterator[Spoken]:
     path = os.path.join(folder, f"{name}.jsonl")
     try:
         status = os.stat(path)
     except OSError:
-        return None
-    messages = (one.message for one in read_records(path) if one.message and not one.is_sidechain)
-    return _heard(name, status.st_mtime, messages) if status.st_size <= MAX_SESSION_BYTES else None
+        return
+    if status.st_size <= MAX_SESSION_BYTES:
+        messages = (one.message for one in read_records(path) if one.message and not one.is_sidechain)
+        yield from _heard(name, status.st_mtime, messages)
 
 
-def _heard(name: str, mtime: float, messages: Iterable[Message]) -> SessionText:
-    """What was said in a session, but for what is none of our business."""
-    lines = (
-        SessionLine(message.role, "said", block.text, message.id, said_at(message) or 0.0)
-        for message in messages
-        if not message.is_meta and not message.is_off
-        for block in message.content
-        if isinstance(block, Text)
-    )
-    return SessionText(name, mtime, tuple(lines))
+def _heard(name: str, mtime: float, messages: Iterable[Message]) -> Iterator[Spoken]:
+    """What the user said in a session, but for what is none of our business."""
+    for message in messages:
+        if message.role == "user" and not message.is_meta and not message.is_off:
+            time, sources = said_at(message) or mtime, tuple(filter(None, (name, message.id)))
+            yield from (Spoken(block.text, time, sources) for block in message.content if isinstance(block, Text))
 
 
 def _content(edit: Edit) -> str:

@@ -10,11 +10,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.dream import Night, NightFile, SessionLine, SessionText
+from memdir.model.builtin.dream import Night, NightFile, Spoken
 
 FOLDER = Path(__file__).parent / "stores"
 _PART = re.compile(r"^== (?P<head>.*)$", re.MULTILINE)
-_SPOKEN = re.compile(r"^(?P<who>[UAT]) (?P<when>\S+) (?P<text>.*)$")
+_SPOKEN = re.compile(r"^U (?P<when>\S+) (?P<text>.*)$", re.MULTILINE)  # by the user: nothing else is evidence
 _PAST = re.compile(
     r"\b(?:was|were|until|before|formerly|previously|no longer|used to|instead of|not|old|earlier|superseded|corrected"
     r"|bis|früher|vorher|nicht mehr|statt|war|avant|jusqu|ancien|plus|antes|hasta|ya no|até|antigo|tot|niet meer)\b"
@@ -35,7 +35,7 @@ class Store:
 def read_store(path: Path) -> Store:
     text = path.read_text(encoding="utf-8")
     now = datetime.fromisoformat(text.split("\n", 1)[0].removeprefix("now "))
-    files, sessions, expect = [], [], {}
+    files, said, expect = [], [], {}
     parts = _PART.split(text)
     for head, body in zip(parts[1::2], parts[2::2], strict=True):
         content = body.removeprefix("\n").removesuffix("\n")
@@ -45,19 +45,9 @@ def read_store(path: Path) -> Store:
         elif name.startswith("memory/"):
             files.append(NightFile(name.removeprefix("memory/"), content.encode(), _seconds(stamp)))
         else:
-            lines = tuple(line for raw in content.splitlines() if (line := _line(raw)))
-            sessions.append(SessionText(name.removeprefix("session "), _seconds(stamp), lines))
-    return Store(path.stem, Night(tuple(files), tuple(sessions), now), expect)
-
-
-def _line(raw: str) -> SessionLine | None:
-    match = _SPOKEN.match(raw)
-    if match is None:
-        return None
-    role = "assistant" if match["who"] == "A" else "user"
-    return SessionLine(
-        role, "tool_result" if match["who"] == "T" else "said", match["text"], "m", _seconds(match["when"])
-    )
+            sources = name.removeprefix("session "), "m"
+            said += [Spoken(one["text"], _seconds(one["when"]), sources) for one in _SPOKEN.finditer(content)]
+    return Store(path.stem, Night(tuple(files), tuple(said), now), expect)
 
 
 def _seconds(stamp: str) -> float:

@@ -174,6 +174,13 @@ def test_what_denies_a_page_is_not_known_to_it(page: str, logged: str) -> None:
     assert [one.kind for one in plan.asked] == ["replaces"]
 
 
+def test_what_a_page_says_word_by_word_gets_no_page_of_its_own() -> None:
+    said = "The gateway in Porto moves to port 9090 on 2026-09-01"
+    logged = NightFile("logs/2026/08/2026-08-05.md", f"- 09:00 [project] {said}.\n".encode(), NEW)
+    plan = plan_night(Night((NightFile("a.md", memory("Gateway", said), OLD), logged), (), NOW))
+    assert [edit.key for edit in plan.edits] == ["MEMORY.md"] and not plan.asked
+
+
 @pytest.mark.parametrize(
     ("name", "older", "newer"),
     [

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memdir.model.builtin.dream import Night, NightFile, Plan, SessionLine, SessionText, plan_night
+from memdir.model.builtin.dream import Night, NightFile, Plan, Spoken, plan_night
 from memdir.store.index import MAX_BYTES, MAX_LINES, Index
 from tests.model.builtin.dream.store_file import FOLDER, Store, claims, morning, read_store, unmet
 
@@ -57,7 +57,7 @@ def test_a_second_night_has_nothing_left_to_do(store: Store) -> None:
     # The logs were read: a dream is given their new lines only.
     kept = [file for file in store.night.files if file.key not in edits and not file.key.startswith("logs/")]
     written = [NightFile(edit.key, edit.data, edit.mtime or stamp) for edit in plan.edits if edit.data is not None]
-    night = replace(store.night, files=(*kept, *written), sessions=(), settled_before=stamp)
+    night = replace(store.night, files=(*kept, *written), said=(), settled_before=stamp)
     again = plan_night(night)
     assert [edit.key for edit in again.edits] == []
 
@@ -78,9 +78,9 @@ def night_of(line: str) -> tuple[str, str, list[str], Plan, str]:
     sign, name, description, later, *gone = (part.strip(" |") for part in line.split(" | "))
     now = datetime(2026, 6, 20, 6, 0, tzinfo=UTC)
     page = f"---\nname: {name}\ndescription: {description}\ntype: project\n---\n\n{description}.\n"
-    spoken = SessionLine("user", "said", later, "m1", (now - timedelta(days=1)).timestamp())
+    spoken = Spoken(later, (now - timedelta(days=1)).timestamp(), ("s1", "m1"))
     files = (NightFile("page.md", page.encode(), (now - timedelta(days=300)).timestamp()),)
-    plan = plan_night(Night(files, (SessionText("s1", spoken.time, (spoken,)),), now))
+    plan = plan_night(Night(files, (spoken,), now))
     edits = {edit.key: edit.data for edit in plan.edits}
     return sign, description, gone, plan, (edits.get("page.md", page.encode()) or b"").decode()
 

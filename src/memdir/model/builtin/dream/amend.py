@@ -4,7 +4,6 @@ stays below, and the newer page stands in front with its day (D3). Nothing is ev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date
 from functools import cache
 
@@ -97,14 +96,14 @@ class _SpokenOf:
 
     def __init__(self, page: Page, newer: Page) -> None:
         told = f"{newer.description}. {newer.claimed_body}"
-        found = {old: new for old, new in given_way(told).items() if len(old) > 1 and _stands(old, page.claims)}
-        self._named = {old: new for old, new in found.items() if not any(old != one and old in one for one in found)}
+        self._named = {old: new for old, new in given_way(told).items() if _stands(old, page.claims)}
         parts = [told[start:end] for start, end in split(told)]
         about = " ".join(part for part in parts if any(_stands(old, part) for old in self._named)) or told
         values = {stem(word) for text in (*self._named, *self._named.values()) for word in split_words(text)}
         subject = Note(newer.name, "", about).telling
         self._subject = {word: weight for word, weight in subject.items() if word not in values}
-        self._page, self._clauses = page, [*_claims(page)]
+        self._page = page
+        self._clauses = [one.text[start:end] for one in page.claiming for start, end in clauses(one.text)]
         self._is_told = any(map(self._shared, (*self._clauses, page.description)))
 
     def nearest(self) -> BodySentence | None:
@@ -144,12 +143,6 @@ class _SpokenOf:
 
 def _telling(text: str) -> set[str]:
     return {*Note("", "", text).telling}
-
-
-def _claims(page: Page) -> Iterator[str]:
-    """The clauses of its body that claim something."""
-    for one in page.claiming:
-        yield from (one.text[start:end] for start, end in clauses(one.text))
 
 
 def _noted(text: str, marked: str) -> str:

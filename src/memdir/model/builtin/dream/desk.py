@@ -15,7 +15,7 @@ from memdir.model.builtin.dream.night import Doubt, Edit, Night, Unsettled
 
 @dataclass(frozen=True)
 class PageChange:
-    """New contents for some pages (None deletes), why, and on what grounds."""
+    """New contents for some files (None deletes), why, and on what grounds."""
 
     contents: Mapping[str, bytes | None]
     reason: str
@@ -75,13 +75,11 @@ class Desk:
     def put(self, change: PageChange) -> None:
         """Take a change over."""
         for key, data in change.contents.items():
-            self._set(key, data, change.times.get(key))
+            known = self.pages.pop(key, None)
+            if data is not None and is_topic(key):
+                self.pages[key] = Page(key, data, change.times.get(key, known.mtime if known else 0.0))
+            self._contents[key] = data
             self._why.setdefault(key, []).append(change)
-
-    def put_index(self, key: str, data: bytes, reason: str) -> None:
-        """Write an index. What its lines said was looked after by the one who rebuilt it."""
-        self._contents[key] = data
-        self._why.setdefault(key, []).append(PageChange({}, reason, ()))
 
     def edits(self) -> tuple[Edit, ...]:
         """Everything that differs from what the night found, in order of the names."""
@@ -93,9 +91,3 @@ class Desk:
                 sources = tuple(dict.fromkeys(source for one in why for source in one.sources))
                 found.append(Edit(key, self._contents[key], reason, sources, page.mtime if page else None))
         return tuple(found)
-
-    def _set(self, key: str, data: bytes | None, mtime: float | None) -> None:
-        known = self.pages.pop(key, None)
-        if data is not None:
-            self.pages[key] = Page(key, data, mtime if mtime is not None else known.mtime if known else 0.0)
-        self._contents[key] = data

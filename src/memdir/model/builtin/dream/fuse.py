@@ -10,7 +10,7 @@ from memdir.store.topic import MemoryType
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")
-_LABEL = re.compile(r"(?:\*\*|__)([^*_\n]{2,40}?)\s*[:：]?\s*(?:\*\*|__)\s*[:：]?[ \t]*")
+_LABEL = re.compile(r"(?:\*\*|__)(?P<past>before\b)?[^*_\n]*(?:\*\*|__)", re.IGNORECASE)
 _MARKED = re.compile(r"\s*(?:[-*+#>_]|\d+[.)]\s)")  # a list, a heading, a label: it does not stand behind another label
 
 
@@ -38,7 +38,7 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
         topic = topic.with_field("type", str(donor.kind))  # a rule that is also told elsewhere stays a rule
     blocks = _blocks(topic.body)
     known = flat(topic.body if label else f"{topic.name}\n{topic.description}\n{topic.body}")
-    fresh = list(_additions(donor, known))
+    fresh = list(_additions(donor.body, known))
     lead = _lead(donor, known, fresh, is_dated=bool(label))
     for block in fresh if label else filter(None, (lead, *fresh)):
         _place(blocks, block)
@@ -58,16 +58,16 @@ def _lead(donor: Page, known: str, fresh: list[str], *, is_dated: bool) -> str:
     return name + (fresh.pop(0) if is_told else summary)
 
 
-def _additions(donor: Page, known: str) -> Iterator[str]:
-    """The donor's paragraphs without the lines that are already said."""
-    blocks = (block.split("\n") for block in _blocks(donor.body))
+def _additions(body: str, known: str) -> Iterator[str]:
+    """The paragraphs without the lines that are already said."""
+    blocks = (block.split("\n") for block in _blocks(body))
     return filter(None, ("\n".join(line for line in lines if not _is_said(line, known)) for lines in blocks))
 
 
 def is_repeated(page: Page, by: Page) -> bool:
     """Whether another page says all that a page claims, word by word: that is no news of it."""
     known = flat(f"{by.description}\n{by.claimed_body}")
-    return _is_said(page.description, known) and not any(_additions(page, known))
+    return _is_said(page.description, known) and not any(_additions(page.claimed_body, known))
 
 
 def _is_said(text: str, known: str) -> bool:
@@ -92,17 +92,8 @@ def _blocks(body: str) -> list[str]:
     return found
 
 
-def _label(block: str) -> str:
-    match = _LABEL.match(block)
-    return match[1].strip().casefold() if match else ""
-
-
 def _place(blocks: list[str], new: str) -> None:
-    """Put a paragraph at the end of the one with its label, else before what was; one without a label goes first."""
-    label, labels = _label(new), [_label(block) for block in blocks]
-    if label in labels and label:
-        at = labels.index(label)
-        blocks[at] = f"{blocks[at].rstrip()}\n{_LABEL.sub('', new, count=1)}"
-    else:
-        later = (at for at, one in enumerate(labels) if one.startswith("before" if label else "") and one)
-        blocks.insert(next(later, len(blocks)), new)
+    """Put a paragraph before what was; one without a label before all that have one."""
+    labels, is_labelled = [_LABEL.match(block) for block in blocks], _LABEL.match(new)
+    later = (at for at, label in enumerate(labels) if label and (label["past"] or not is_labelled))
+    blocks.insert(next(later, len(blocks)), new)

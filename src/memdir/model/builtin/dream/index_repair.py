@@ -82,7 +82,7 @@ class Catalogue:
         if data != (self._desk.now(self._key) or b""):
             gone = [line.text.strip() for line in self._lines if line.entry and self._is_dead(line.key)]
             told = f"; entries without a file dropped: {' / '.join(gone)}" if gone else ""
-            self._desk.put_index(self._key, data, f"index rebuilt from the files{told}")
+            self._desk.put(PageChange({self._key: data}, f"index rebuilt from the files{told}", ()))
 
     def _is_dead(self, key: str) -> bool:
         return key not in self._desk.pages and self._desk.now(key) is None

@@ -17,23 +17,12 @@ class NightFile:
 
 
 @dataclass(frozen=True)
-class SessionLine:
-    """One message of a transcript. Only what the user said is evidence; the rest is kept for its place in time."""
+class Spoken:
+    """Something that the user said in a session: nothing else in a transcript is evidence."""
 
-    role: Literal["user", "assistant"]
-    kind: Literal["said", "tool_result"]
     text: str
-    message_id: str = ""
-    time: float = 0.0
-
-
-@dataclass(frozen=True)
-class SessionText:
-    """One transcript, in order."""
-
-    id: str
-    mtime: float
-    lines: tuple[SessionLine, ...]
+    time: float
+    sources: tuple[str, ...]  # the session, and the message
 
 
 @dataclass(frozen=True)
@@ -41,7 +30,7 @@ class Night:
     """Everything one dream looks at. Two pages both older than `settled_before` were held against each other before."""
 
     files: tuple[NightFile, ...]
-    sessions: tuple[SessionText, ...]
+    said: tuple[Spoken, ...]
     now: datetime
     settled_before: float = 0.0
 

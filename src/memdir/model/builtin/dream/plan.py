@@ -17,12 +17,12 @@ def plan_night(night: Night) -> Plan:
     """What to change in this memory directory, and what was left alone. The same night gives the same plan."""
     desk = Desk(night)
     redact_secrets(desk)
-    undated = repair_dates(desk, night.now.tzinfo)
+    repair_dates(desk, night.now.tzinfo)
     indexes = _catalogues(desk, night)
     repair_pointers(desk, [key for index in indexes.values() for key in index.dead()])
     near = Neighbours(desk.open_pages())
     take_statements(desk, night, near)
-    Settling(desk, near, night, undated).run()
+    Settling(desk, near, night).run()
     ask_what_ended(desk, night.now)
     for index in indexes.values():
         index.unload()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import takewhile
 
 from memdir.model.builtin.dream.amend import brought_up_to_date, is_denied, tells_change
@@ -26,20 +26,17 @@ LIKELY = 0.2  # and one in five above this: worth a question, as two of one name
 SURELY_SAME = 0.8  # of what speaks for one subject: below it the newer page is told as an update, which is always true
 LEAST_ALIKE = 3  # words that two sentences begin with, of which one may tell another value,
 MOST_OTHER = 2  # and words of that value; a word alone before it names too little
-MAX_ROUNDS = 6  # merging makes new neighbours; more rounds than this never happened
 MAX_HOLDERS = 30  # a word in more memories than this tells no two of them apart
 MAX_NEAR = 6  # memories looked at closely for each one
-MIN_SHARE = 0.1  # of the lighter one's weight: two that share less are about two things
 
 
 class Settling:
     """Goes through all pairs of near pages until nothing is left to settle."""
 
-    def __init__(self, desk: Desk, near: Neighbours, night: Night, undated: frozenset[str]) -> None:
+    def __init__(self, desk: Desk, near: Neighbours, night: Night) -> None:
         self._desk = desk
         self._near = near
         self._zone = night.now.tzinfo
-        self._undated = undated  # their open dates are read from their own time: they take no other
         self._since = night.settled_before  # pages that both are older were settled by an earlier night
         self._judge = shipped_judge()
         self._held: set[tuple[Page, Page]] = set()  # against each other, in this night
@@ -47,18 +44,16 @@ class Settling:
     def run(self) -> None:
         """Rounds until one changes nothing, so that the next night has nothing left to settle."""
         fresh = {page.key for page in self._desk.open_pages() if page.mtime > self._since}
-        for _ in range(MAX_ROUNDS):
+        while fresh:
             pages = {page.key: page for page in self._desk.open_pages()}
-            for left, right in list(self._near.pairs(sorted(fresh & pages.keys()))):
+            for left, right in sorted(self._near.pairs(fresh & pages.keys())):
                 one, two = (self._desk.pages.get(key) for key in (left, right))
                 if not one or not two or (one, two) in self._held:
                     continue
                 self._held.add((one, two))
-                if self._undated.isdisjoint((left, right)) and may_join(one, two):
+                if may_join(one, two):
                     self._settle(*sorted((one, two), key=lambda page: (page.mtime, page.key)))
             fresh = {page.key for page in self._desk.open_pages() if pages.get(page.key) is not page}
-            if not fresh:
-                return
 
     def _settle(self, older: Page, newer: Page) -> None:
         notes = self._near.notes[older.key], self._near.notes[newer.key]
@@ -73,11 +68,10 @@ class Settling:
             self._desk.ask("same" if is_same else "replaces", older.key, newer.key, newer.description)
 
     def _join(self, older: Page, newer: Page, verdict: Likelihood) -> None:
-        """One page of two: the same, in what was there before the night, typed, longer or older; or the newer in it."""
+        """One page of two: the same in the longer or the older one, or the older brought up to date."""
         is_same = verdict.same >= SURELY_SAME * verdict.one_subject and not tells_change(newer.claims)
         if (is_same and not is_denied(older, newer)) or is_repeated(older, newer) or is_repeated(newer, older):
-            ranks = [(self._desk.before(one.key) is None, one.kind is None, -len(one.data)) for one in (older, newer)]
-            keeper, donor = (newer, older) if ranks[1] < ranks[0] else (older, newer)
+            keeper, donor = (newer, older) if len(newer.data) > len(older.data) else (older, newer)
             reason = f"{donor.key} says the same as {keeper.key}: merged, with every sentence that only one of them had"
             data = fused(keeper, donor)
         else:
@@ -131,19 +125,10 @@ class Neighbours:
         sums.pop(but, None)
         return sorted(sums, key=lambda key: (-sums[key], key))[:MAX_NEAR]
 
-    def pairs(self, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    def pairs(self, keys: Iterable[str]) -> set[tuple[str, str]]:
         """Every pair that one of `keys` forms with a near page."""
-        seen: set[tuple[str, str]] = set()
-        for key in keys:
-            mine = self.notes[key].telling
-            for other in self.near(self.notes[key], but=key):
-                names = (key, other) if key < other else (other, key)
-                theirs = self.notes[other].telling
-                share = sum(mine[word] for word in mine.keys() & theirs.keys())
-                least = max(0.1, min(sum(mine.values()), sum(theirs.values())))
-                if names not in seen and share / least >= MIN_SHARE:
-                    seen.add(names)
-                    yield names
+        near = ((key, other) for key in keys for other in self.near(self.notes[key], but=key))
+        return {(min(pair), max(pair)) for pair in near}
 
 
 def note_of(page: Page) -> Note:

@@ -18,9 +18,9 @@ from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.amend import is_denied, tells_change
 from memdir.model.builtin.dream.date_repair import dated
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.fuse import sentence
+from memdir.model.builtin.dream.fuse import is_repeated, sentence
 from memdir.model.builtin.dream.memory_page import Page, day_of
-from memdir.model.builtin.dream.night import Night, NightFile, SessionText
+from memdir.model.builtin.dream.night import Night, NightFile
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.settle import Neighbours, note_of
@@ -37,7 +37,6 @@ from memdir.text.words import cut_at_word
 
 MAX_SAID = 600  # characters: a longer message argues, tells or pastes, and extraction has read it
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
-KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 ENOUGH, ENOUGH_LOGGED = 3, 2  # signs that a statement lasts; a log line was already worth writing down once
 # What the words of a statement tell of it, by the lexicon: that it is wished, that it is only likely.
 _WISHED = frozenset(("durable", "want"))
@@ -64,7 +63,12 @@ class Statement:
 def take_statements(desk: Desk, night: Night, near: Neighbours) -> None:
     """Give everything that was said and is worth it a page, oldest first."""
     zone = night.now.tzinfo
-    found = [item for session in night.sessions for item in _of_session(session, zone)]
+    said = ((own_words(one.text), one) for one in night.said)
+    found = [
+        Statement(" ".join(own.split()), one.time, day_of(one.time, zone), one.sources, is_log=False)
+        for own, one in said
+        if own and len(own) <= MAX_SAID
+    ]
     found += [item for file in night.files if log_day(file.key) for item in _of_log(file, zone)]
     for statement in sorted(found, key=lambda item: (item.time, item.sources)):  # of one minute, as it stands there
         if find_secrets(statement.text):
@@ -73,15 +77,6 @@ def take_statements(desk: Desk, night: Night, near: Neighbours) -> None:
             _forget(desk, near, statement, named)
         elif not _passed_on().search(statement.text) and (text := _without_requests(statement)):
             _take(desk, near, statement, text)
-
-
-def _of_session(session: SessionText, zone: tzinfo | None) -> Iterator[Statement]:
-    for line in session.lines:
-        own = own_words(line.text) if line.role == "user" and line.kind == "said" else ""
-        if own and len(own) <= MAX_SAID:
-            time = line.time or session.mtime
-            sources = tuple(source for source in (session.id, line.message_id) if source)
-            yield Statement(" ".join(own.split()), time, day_of(time, zone), sources, is_log=False)
 
 
 def _of_log(log: NightFile, zone: tzinfo | None) -> Iterator[Statement]:
@@ -111,14 +106,12 @@ def _without_requests(statement: Statement) -> str:
     """What it states; nothing where that is only likely."""
     parts = [statement.text[start:end] for start, end in split(statement.text)]
     text = " ".join(part for part in parts if statement.kind or not is_request(part))
-    return "" if not statement.kind and _tells(text, _UNSURE) else text
+    return "" if not statement.kind and _UNSURE & meanings_in(text) else text
 
 
 def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None:
     """A page of its own, unless a page knows it, it is not worth one, or a date in it is open."""
     kind = statement.kind or (MemoryType.FEEDBACK if _is_rule(text) else guess_type(text))
-    if kind is MemoryType.USER and not statement.kind:
-        kind = MemoryType.PROJECT
     topic, told = dated(Page("", topic_of(statement, text, kind).data, statement.time), statement.day)
     if not all(item.absolute for item in told):
         desk.doubt(statement.sources, f"a date in it is not certain: {topic.description}")
@@ -126,7 +119,8 @@ def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None
     key = free_key(file_stem(topic.name, kind), lambda key: desk.now(key) is not None)
     page = Page(key, topic.data, statement.time)
     others = [desk.pages[one] for one in near.near(note_of(page))]
-    if (is_worth_keeping(statement, page.claimed_body) or _is_news(page, others)) and not _is_known(page, others):
+    is_known = any(is_repeated(page, one) and not is_denied(one, page) for one in others)
+    if not is_known and (is_worth_keeping(statement, page.claimed_body) or _is_news(page, others)):
         reason = f"said on {statement.day} and not written down yet"
         desk.put(PageChange({key: page.data}, reason, statement.sources, times={key: statement.time}))
         near.put(desk.pages[key])
@@ -138,17 +132,6 @@ def _is_news(page: Page, others: Iterable[Page]) -> bool:
         return False
     judge, note = shipped_judge(), note_of(page)
     return any(judge.verdict(note_of(one), note).one_subject >= NEWS for one in others)
-
-
-def _is_known(page: Page, others: Iterable[Page]) -> bool:
-    """Whether one page already says it: all its figures, and nearly all its words."""
-    said = note_of(page)
-    for other in others:
-        note = Note("", "", other.says())
-        is_said = said.figures <= note.figures and len(said.stems & note.stems) >= KNOWN * len(said.stems)
-        if is_said and not is_denied(other, page):
-            return True
-    return False
 
 
 def topic_of(statement: Statement, text: str, kind: MemoryType) -> Topic:
@@ -185,9 +168,5 @@ def is_worth_keeping(statement: Statement, text: str) -> bool:
 
 def _is_rule(text: str) -> bool:
     """Whether it says how things are to be done from now on; "nothing special" says no more than that all is well."""
-    is_forbidden = meanings_in(text) >= {"always", "forbid"}
-    return is_forbidden or _tells(text, _WISHED) or bool(anywhere("rule-begins").match(unopened(text)))
-
-
-def _tells(text: str, meanings: frozenset[str]) -> bool:
-    return not meanings.isdisjoint(meanings_in(text))
+    meant = meanings_in(text)
+    return meant >= {"always", "forbid"} or bool(meant & _WISHED or anywhere("rule-begins").match(unopened(text)))
