@@ -25,7 +25,6 @@ from memdir.dream.dream_check import (
     MAX_LOST_SHARE,
     DreamRules,
     heard_in_sessions,
-    said_in_sessions,
     spare_facts,
     times_of,
     trace_lines,
@@ -48,10 +47,10 @@ from memdir.store.secrets import beginning
 from memdir.store.store import MemoryStore
 from memdir.text.words import counted
 from memdir.transcript.message import Message
+from memdir.transcript.session_list import AttendedSession, said_in_sessions
 
 if TYPE_CHECKING:
     from memdir.events import Sink
-    from memdir.transcript.session_list import AttendedSession
 
 MAX_TURNS = 60  # a night's work; extraction has five
 MAX_LISTED = 500  # memories that the job names: about 15,000 tokens

@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from memdir.agent.evidence import Evidence, take_apart
 from memdir.agent.forgotten import Forgotten, Heard, heard_in
@@ -46,11 +44,8 @@ from memdir.text.nearness import Sentence
 from memdir.text.sentences import facts_in, sentences_of, without_known
 from memdir.text.words import runs_of
 from memdir.transcript.message import Message
-from memdir.transcript.reader import read_records
+from memdir.transcript.session_list import AttendedSession, said_in_sessions
 from memdir.transcript.sources.source import transcripts_in
-
-if TYPE_CHECKING:
-    from memdir.transcript.session_list import AttendedSession
 
 FORGOTTEN = (
     "it is not written: the user forgot what it says, or told something else later, or said it while memory was off, "
@@ -155,19 +150,6 @@ def _unsaid_in_index(claims: Sequence[str], drafted: Iterable[Topic]) -> list[st
     told = [Sentence(text) for topic in (drafted if claims else ()) for text in (topic.name, *claims_of(topic))]
     asked = [one for one in map(Sentence, claims) if len(one.terms) >= TITLE_TERMS or is_commanding(one.text)]
     return [one.text for one in asked if max((one.nearness(o, is_translated=False) for o in told), default=0) < TOLD]
-
-
-def said_in_sessions(
-    folder: str, sessions: Iterable[str], others: Iterable[AttendedSession]
-) -> Iterator[tuple[str, Message]]:
-    """What was said in these sessions, memdir's own and other agents'."""
-    attended = {other.attended.session: other for other in others}
-    for session, other in attended.items():
-        yield from ((session, message) for message in other.messages())
-    for session in (one for one in sessions if one not in attended):
-        with suppress(OSError):
-            records = (one for one in read_records(os.path.join(folder, f"{session}.jsonl")) if not one.is_sidechain)
-            yield from ((session, record.message) for record in records if record.message is not None)
 
 
 def heard_in_sessions(

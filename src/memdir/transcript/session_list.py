@@ -6,7 +6,7 @@ A list reads only the beginning and the end of each file. Nothing is deleted wit
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -20,7 +20,7 @@ from memdir.settings import Environment
 from memdir.store.secrets import beginning
 from memdir.transcript.attended import Attended, attended_times
 from memdir.transcript.message import Message
-from memdir.transcript.reader import records_naming
+from memdir.transcript.reader import read_records, records_naming
 from memdir.transcript.record import TITLE, parse_record
 from memdir.transcript.sources.codex import CodexSessions
 from memdir.transcript.sources.gemini import GeminiSessions, QwenSessions
@@ -71,6 +71,19 @@ class AttendedSession:
     def messages(self) -> list[Message]:
         """What was said in it; what is none of memdir's business bears the mark that nobody heard it."""
         return self.attended.heard(self.layout, self.source.messages(self.ref))
+
+
+def said_in_sessions(
+    folder: str, sessions: Iterable[str], others: Iterable[AttendedSession]
+) -> Iterator[tuple[str, Message]]:
+    """What was said in these sessions, memdir's own and other agents'."""
+    attended = {other.attended.session: other for other in others}
+    for session, other in attended.items():
+        yield from ((session, message) for message in other.messages())
+    for session in (one for one in sessions if one not in attended):
+        with suppress(OSError):
+            records = (one for one in read_records(os.path.join(folder, f"{session}.jsonl")) if not one.is_sidechain)
+            yield from ((session, record.message) for record in records if record.message is not None)
 
 
 def sessions_of(layout: Layout, sources: Mapping[str, TranscriptSource]) -> list[SessionRef]:

@@ -7,7 +7,7 @@ somebody changed one of them meanwhile, the night is planned again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -19,10 +19,8 @@ from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.log_lines import log_day
 from memdir.store.scan import MAX_FILE_BYTES, most_bytes, walk
-from memdir.transcript.message import Message, Text, ToolUse, said_at
-from memdir.transcript.reader import read_records
-
-MAX_SESSION_BYTES = 32 << 20  # of one transcript; a larger one is left to a model that can search it
+from memdir.transcript.message import Text, ToolUse, said_at
+from memdir.transcript.session_list import said_in_sessions
 
 
 def answer_dream(job: DreamJob, request: Request, planned: Planned | None) -> tuple[Reply, Planned]:
@@ -70,16 +68,12 @@ class Planned:
 
 def plan_job(job: DreamJob) -> Planned:
     """Plan the night that a job describes."""
-    said = [one for name in job.sessions for one in _session(job.sessions_folder, name)]
-    for other in job.others:
-        if other.ref.size <= MAX_SESSION_BYTES:
-            said += _heard(other.ref.id, other.ref.modified, other.messages())
     files = tuple(file for file in _files(job.folder.root) if job.folder.has_index or not is_index(file.key))
     if job.log is not None:
         told = {key: [line.rendered for line in job.log if line.key == key] for key in {one.key: 0 for one in job.log}}
         logs = (NightFile(key, "\n".join(some).encode("utf-8", "replace"), 0.0) for key, some in told.items())
         files = (*(file for file in files if not log_day(file.key)), *logs)
-    plan = plan_night(Night(files, tuple(said), job.now, settled_before=job.settled_before))
+    plan = plan_night(Night(files, tuple(_said(job)), job.now, settled_before=job.settled_before))
     if not job.folder.has_index:  # there is none to bring in step
         plan = replace(plan, edits=tuple(edit for edit in plan.edits if not is_index(edit.key)))
     return Planned(job, {file.key: file.data for file in files}, plan)
@@ -94,22 +88,12 @@ def _files(root: str) -> Iterator[NightFile]:
                 yield NightFile(key, data, status.st_mtime)
 
 
-def _session(folder: str, name: str) -> Iterator[Spoken]:
-    path = os.path.join(folder, f"{name}.jsonl")
-    try:
-        status = os.stat(path)
-    except OSError:
-        return
-    if status.st_size <= MAX_SESSION_BYTES:
-        messages = (one.message for one in read_records(path) if one.message and not one.is_sidechain)
-        yield from _heard(name, status.st_mtime, messages)
-
-
-def _heard(name: str, mtime: float, messages: Iterable[Message]) -> Iterator[Spoken]:
-    """What the user said in a session, but for what is none of our business."""
-    for message in messages:
+def _said(job: DreamJob) -> Iterator[Spoken]:
+    """What the user said in the sessions under review, but for what is none of our business."""
+    modified = {one.attended.session: one.ref.modified for one in job.others}  # in memdir's own each message is dated
+    for name, message in said_in_sessions(job.sessions_folder, job.sessions, job.others):
         if message.role == "user" and not message.is_meta and not message.is_off:
-            time, sources = said_at(message) or mtime, tuple(filter(None, (name, message.id)))
+            time, sources = said_at(message) or modified.get(name, 0.0), tuple(filter(None, (name, message.id)))
             yield from (Spoken(block.text, time, sources) for block in message.content if isinstance(block, Text))
 
 
