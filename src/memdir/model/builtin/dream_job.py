@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from memdir.disk.plain_file import read_if_plain, read_with_status
 from memdir.disk.safe_path import is_index
 from memdir.model.builtin.answers import calls, parted, reads, says
-from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, Spoken, plan_night
+from memdir.model.builtin.dream import Edit, Night, NightFile, Plan, Statement, plan_night
+from memdir.model.builtin.dream.memory_page import day_of
 from memdir.model.job import DreamJob
 from memdir.model.model import Reply, Request
 from memdir.store.log_lines import log_day
@@ -88,13 +89,14 @@ def _files(root: str) -> Iterator[NightFile]:
                 yield NightFile(key, data, status.st_mtime)
 
 
-def _said(job: DreamJob) -> Iterator[Spoken]:
+def _said(job: DreamJob) -> Iterator[Statement]:
     """What the user said in the sessions under review, but for what is none of our business."""
     modified = {one.attended.session: one.ref.modified for one in job.others}  # in memdir's own each message is dated
     for name, message in said_in_sessions(job.sessions_folder, job.sessions, job.others):
         if message.role == "user" and not message.is_meta and not message.is_off:
             time, sources = said_at(message) or modified.get(name, 0.0), tuple(filter(None, (name, message.id)))
-            yield from (Spoken(block.text, time, sources) for block in message.content if isinstance(block, Text))
+            day, texts = day_of(time, job.now.tzinfo), (one.text for one in message.content if isinstance(one, Text))
+            yield from (Statement(text, time, day, sources) for text in texts)
 
 
 def _content(edit: Edit) -> str:

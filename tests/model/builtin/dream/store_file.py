@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdir.model.builtin.dream import Night, NightFile, Spoken
+from memdir.model.builtin.dream import Night, NightFile, Statement
 
 FOLDER = Path(__file__).parent / "stores"
 _PART = re.compile(r"^== (?P<head>.*)$", re.MULTILINE)
@@ -46,7 +46,8 @@ def read_store(path: Path) -> Store:
             files.append(NightFile(name.removeprefix("memory/"), content.encode(), _seconds(stamp)))
         else:
             sources = name.removeprefix("session "), "m"
-            said += [Spoken(one["text"], _seconds(one["when"]), sources) for one in _SPOKEN.finditer(content)]
+            spoken = ((one["text"], datetime.fromisoformat(one["when"])) for one in _SPOKEN.finditer(content))
+            said += [Statement(text, at.timestamp(), at.astimezone(now.tzinfo).date(), sources) for text, at in spoken]
     return Store(path.stem, Night(tuple(files), tuple(said), now), expect)
 
 

@@ -150,6 +150,12 @@ def test_an_update_has_its_dated_line_in_front_once(older: str, newer: str) -> N
     assert topic.body.count(UPDATE) == 1 and "**Why:** Ana asked." in topic.body
 
 
+def test_a_heading_that_is_the_name_tells_the_new_value_too() -> None:
+    older = memory("Port 8080", "Staging listens on port 8080", "# Port 8080\n\nStaging listens on port 8080.")
+    topic = replaced(older, memory("Staging port", "Staging moved from port 8080 to 9090"))
+    assert topic.name == "Port 9090" and "# Port 9090\n" in topic.body
+
+
 def test_an_update_with_a_name_of_its_own_tells_its_claim_once() -> None:
     older = memory("Staging", "Staging listens on port 8080")
     topic = replaced(older, memory("Port of the week", "Staging listens on port 9090", "Staging listens on port 9090."))

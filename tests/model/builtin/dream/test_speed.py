@@ -6,7 +6,8 @@ import random
 from datetime import UTC, datetime
 
 from memdir.model.builtin.dream import Night, NightFile, plan_night
-from memdir.model.builtin.dream.settle import MAX_NEAR
+from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.settle import MAX_HOLDERS, MAX_NEAR, Neighbours
 
 from ....counting import calls_of
 
@@ -30,6 +31,12 @@ def night() -> Night:
 
 def test_only_what_is_new_is_held_against_its_neighbours() -> None:
     assert 0 < calls_of("verdict", lambda: plan_night(night())) <= NEW * MAX_NEAR
+
+
+def test_a_word_that_many_memories_hold_brings_none_near() -> None:
+    texts = [f"---\nname: memory\n---\n\nThe gateway of {number}.\n".encode() for number in range(MAX_HOLDERS + 1)]
+    near = Neighbours(Page(f"{number}.md", text, LAST_NIGHT) for number, text in enumerate(texts))
+    assert near.near(near.notes["0.md"], but="0.md") == []
 
 
 def test_what_is_held_against_nothing_is_read_for_its_words_alone() -> None:

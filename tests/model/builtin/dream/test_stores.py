@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memdir.model.builtin.dream import Night, NightFile, Plan, Spoken, plan_night
+from memdir.model.builtin.dream import Night, NightFile, Plan, Statement, plan_night
 from memdir.store.index import MAX_BYTES, MAX_LINES, Index
 from tests.model.builtin.dream.store_file import FOLDER, Store, claims, morning, read_store, unmet
 
@@ -78,7 +78,8 @@ def night_of(line: str) -> tuple[str, str, list[str], Plan, str]:
     sign, name, description, later, *gone = (part.strip(" |") for part in line.split(" | "))
     now = datetime(2026, 6, 20, 6, 0, tzinfo=UTC)
     page = f"---\nname: {name}\ndescription: {description}\ntype: project\n---\n\n{description}.\n"
-    spoken = Spoken(later, (now - timedelta(days=1)).timestamp(), ("s1", "m1"))
+    at = now - timedelta(days=1)
+    spoken = Statement(later, at.timestamp(), at.date(), ("s1", "m1"))
     files = (NightFile("page.md", page.encode(), (now - timedelta(days=300)).timestamp()),)
     plan = plan_night(Night(files, (spoken,), now))
     edits = {edit.key: edit.data for edit in plan.edits}

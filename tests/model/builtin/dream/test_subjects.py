@@ -13,7 +13,7 @@ from evals.dream import dream
 from evals.pairs import FOLDER, Note, Pair, lay_out, memories, outcome_of, read_pairs
 
 from memdir.model.builtin.builtin_model import BuiltinModel
-from memdir.model.builtin.dream import Night, NightFile, Spoken, plan_night
+from memdir.model.builtin.dream import Night, NightFile, Statement, plan_night
 from memdir.model.builtin.dream.pair_features import Note as PairNote
 from memdir.model.builtin.dream.pair_features import may_be_certain
 
@@ -105,7 +105,8 @@ def test_a_dream_over_a_store_of_different_things_writes_nothing(tmp_path: Path)
 
 def said(pair: Pair, text: str, older: Note) -> Night:
     """A night after which one note and one thing that the user said are all there is."""
-    spoken = Spoken(text, (pair.night - timedelta(days=1)).timestamp(), ("s1", "m1"))
+    at = pair.night - timedelta(days=1)
+    spoken = Statement(text, at.timestamp(), at.date(), ("s1", "m1"))
     return Night((night_file(older),), (spoken,), pair.night)
 
 

@@ -12,7 +12,7 @@ from memdir.model.builtin.dream.fuse import fused, sentence
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.store.kept import REPLACED_ON
-from memdir.text.body_text import BodySentence, clauses, sentences, split
+from memdir.text.body_text import BodySentence, clauses, sentences
 from memdir.text.language import meanings_in
 from memdir.text.naming import MAX_DESCRIPTION
 from memdir.text.nearness import is_opposite
@@ -97,10 +97,8 @@ class _SpokenOf:
     def __init__(self, page: Page, newer: Page) -> None:
         told = f"{newer.description}. {newer.claimed_body}"
         self._named = {old: new for old, new in given_way(told).items() if _stands(old, page.claims)}
-        parts = [told[start:end] for start, end in split(told)]
-        about = " ".join(part for part in parts if any(_stands(old, part) for old in self._named)) or told
         values = {stem(word) for text in (*self._named, *self._named.values()) for word in split_words(text)}
-        subject = Note(newer.name, "", about).telling
+        subject = Note(newer.name, "", told).telling
         self._subject = {word: weight for word, weight in subject.items() if word not in values}
         self._page = page
         self._clauses = [one.text[start:end] for one in page.claiming for start, end in clauses(one.text)]

@@ -82,14 +82,9 @@ def sentence(text: str) -> str:
 
 
 def _blocks(body: str) -> list[str]:
-    """The paragraphs of a body; a fence with blank lines in it stays one."""
-    found: list[str] = []
-    for raw in _BLANK.split(body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")):
-        if found and found[-1].count("```") % 2:
-            found[-1] += "\n\n" + raw
-        elif raw.strip():
-            found.append(raw.strip("\n"))
-    return found
+    """The paragraphs of a body; only what has no fence in it is ever joined."""
+    parts = _BLANK.split(body.replace("\r\n", "\n").replace("\r", "\n"))
+    return [part.strip("\n") for part in parts if part.strip()]
 
 
 def _place(blocks: list[str], new: str) -> None:

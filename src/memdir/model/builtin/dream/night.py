@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
+
+from memdir.store.topic import MemoryType
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,15 @@ class NightFile:
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """Something that the user said in a session: nothing else in a transcript is evidence."""
+class Statement:
+    """What the user said in a message, or noted in a line of a log: nothing else in a transcript is evidence."""
 
     text: str
     time: float
-    sources: tuple[str, ...]  # the session, and the message
+    day: date
+    sources: tuple[str, ...]  # the session and the message, or the log
+    is_log: bool = False
+    kind: MemoryType | None = None  # that whoever logged it gave it
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Night:
     """Everything one dream looks at. Two pages both older than `settled_before` were held against each other before."""
 
     files: tuple[NightFile, ...]
-    said: tuple[Spoken, ...]
+    said: tuple[Statement, ...]
     now: datetime
     settled_before: float = 0.0
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, date, tzinfo
 from functools import cache
 
@@ -19,8 +19,8 @@ from memdir.model.builtin.dream.amend import is_denied, tells_change
 from memdir.model.builtin.dream.date_repair import dated
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import is_repeated, sentence
-from memdir.model.builtin.dream.memory_page import Page, day_of
-from memdir.model.builtin.dream.night import Night, NightFile
+from memdir.model.builtin.dream.memory_page import Page
+from memdir.model.builtin.dream.night import Night, NightFile, Statement
 from memdir.model.builtin.dream.pair_features import Note
 from memdir.model.builtin.dream.pair_judge import shipped_judge
 from memdir.model.builtin.dream.settle import Neighbours, note_of
@@ -48,28 +48,11 @@ _FIGURE = re.compile(r"\d")
 _SPEAKER = re.compile(r"^[^\s:.;,]+(?: [^\s:.;,]+){0,3}:\s+")  # "Ana from accounts: …"
 
 
-@dataclass(frozen=True)
-class Statement:
-    """Some sentences that belong together, with their time and source."""
-
-    text: str
-    time: float
-    day: date
-    sources: tuple[str, ...]
-    is_log: bool
-    kind: MemoryType | None = None  # that whoever logged it gave it
-
-
 def take_statements(desk: Desk, night: Night, near: Neighbours) -> None:
     """Give everything that was said and is worth it a page, oldest first."""
-    zone = night.now.tzinfo
-    said = ((own_words(one.text), one) for one in night.said)
-    found = [
-        Statement(" ".join(own.split()), one.time, day_of(one.time, zone), one.sources, is_log=False)
-        for own, one in said
-        if own and len(own) <= MAX_SAID
-    ]
-    found += [item for file in night.files if log_day(file.key) for item in _of_log(file, zone)]
+    said = (replace(one, text=own_words(one.text)) for one in night.said)
+    found = [replace(one, text=" ".join(one.text.split())) for one in said if 0 < len(one.text) <= MAX_SAID]
+    found += [one for file in night.files if log_day(file.key) for one in _of_log(file, night.now.tzinfo)]
     for statement in sorted(found, key=lambda item: (item.time, item.sources)):  # of one minute, as it stands there
         if find_secrets(statement.text):
             desk.doubt(statement.sources, "a secret was said here; nothing of it was kept")
