@@ -31,7 +31,7 @@ def answer_dream(job: DreamJob, request: Request, planned: Planned | None) -> tu
         planned = plan_job(job)
     if "Write" in done or not planned.plan.edits:
         return says(_told(planned.plan, _written(planned.plan, request) if "Write" in done else ())), planned
-    there = planned.there() if not done else []
+    there = [planned.path(edit) for edit in planned.plan.edits if edit.key in planned.files and not done]
     return reads(there) if there else planned.writes(), planned
 
 
@@ -45,25 +45,18 @@ class Planned:
 
     def still_holds(self) -> bool:
         """Whether the files that it changes are what they were."""
-        return all(
-            read_if_plain(self._path(edit), MAX_FILE_BYTES) == self.files.get(edit.key) for edit in self.plan.edits
-        )
-
-    def there(self) -> list[str]:
-        """The files that are there already and will change."""
-        return [self._path(edit) for edit in self.plan.edits if edit.key in self.files]
+        now = {edit.key: read_if_plain(self.path(edit), MAX_FILE_BYTES) for edit in self.plan.edits}
+        return all(data == self.files.get(key) for key, data in now.items())
 
     def writes(self) -> Reply:
         """What is deleted comes late, by then its text stands elsewhere, and an index after what its lines tell of."""
         order = sorted(enumerate(self.plan.edits), key=lambda one: (is_index(one[1].key), one[1].data is None))
         return calls(
-            [
-                ToolUse(f"write_{number}", "Write", {"file_path": self._path(edit), "content": _content(edit)})
-                for number, edit in order
-            ]
+            ToolUse(f"write_{number}", "Write", {"file_path": self.path(edit), "content": _content(edit)})
+            for number, edit in order
         )
 
-    def _path(self, edit: Edit) -> str:
+    def path(self, edit: Edit) -> str:
         return os.path.join(self.job.folder.root, edit.key)
 
 

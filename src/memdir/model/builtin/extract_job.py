@@ -29,8 +29,8 @@ def answer_extract(job: ExtractJob, request: Request) -> Reply:
     writes = {use.id: use for message in done for use in message.tool_uses if use.name == "Write"}
     results = [one for message in done for one in message.tool_results if one.tool_use_id in writes]
     refused = {str(writes[one.tool_use_id].input["file_path"]) for one in results if one.is_error}
-    if writes and (not refused or any(name.startswith("again_") for name in writes)):
-        return says("Nothing saved." if all(one.is_error for one in results) else "Saved.")
+    if writes and not refused:
+        return says("Saved.")
     said, read = before[-job.new_messages - 1 :], _read(done)
     found = ((os.path.join(folder.root, one.key), one) for folder in job.folders for one in folder.headers)
     known = {path: _existing(path, one, read.get(path)) for path, one in found if not job.log}  # a log says what is new
