@@ -150,6 +150,11 @@ def test_an_update_has_its_dated_line_in_front_once(older: str, newer: str) -> N
     assert topic.body.count(UPDATE) == 1 and "**Why:** Ana asked." in topic.body
 
 
+def test_the_same_text_twice_becomes_one_page_however_little_it_says() -> None:
+    page = memory("Tabs", "Use tabs")
+    assert len(after_a_night(page, page)) == 1
+
+
 def test_a_heading_that_is_the_name_tells_the_new_value_too() -> None:
     older = memory("Port 8080", "Staging listens on port 8080", "# Port 8080\n\nStaging listens on port 8080.")
     topic = replaced(older, memory("Staging port", "Staging moved from port 8080 to 9090"))
