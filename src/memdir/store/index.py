@@ -91,11 +91,11 @@ class Index:
     def keys(self) -> set[str]:
         return {entry.key for entry in self._entries if entry}
 
-    def with_entries(self, entries: Iterable[Entry]) -> Index:
+    def with_entries(self, entries: Iterable[Entry], width: int = MAX_ENTRY_CHARACTERS) -> Index:
         """Each entry's line in its old place, or before all others, the last one first: what is newest must survive a
         truncation. Further lines of the same memory go: they would still tell what the new one no longer does. A file
         whose name could end its line, or pass for something else, gets none."""
-        wanted = {entry.key: entry.render().encode("utf-8", "replace") for entry in entries if entry.is_safe}
+        wanted = {entry.key: entry.render(width).encode("utf-8", "replace") for entry in entries if entry.is_safe}
         known: set[str] = set()
         lines = []
         for line, entry in zip(self._lines, self._entries, strict=True):

@@ -127,6 +127,34 @@ def test_what_was_corrected_reads_as_it_holds_and_says_what_was_before() -> None
     assert topic.name == "Standup time 10:00"
 
 
+def test_what_stands_below_a_line_of_the_index_never_comes_to_another_memory() -> None:
+    """Of a memory that is there it moves into it, with what its second line says; of one that is gone it stays as
+    words where nothing else tells its figures (S7)."""
+    index = (
+        "# Ours\n- [Board](board.md) — The board\n  - The key hangs in room 12\n"
+        "- [Board](board.md) — It is cleaned by Noor\n"
+        "- [Hut](hut.md) — Rented until 2026-09-30\n  - The deposit is 400 euros\n"
+    )
+    board = memory("Board", "The board", "The board is made of oak, see [the hut.md](hut.md).\n")
+    after, _ = night_after([NightFile("MEMORY.md", index.encode(), NEW), NightFile("board.md", board, OLD)])
+    texts = {file.key: file.data.decode() for file in after}
+    assert texts["MEMORY.md"] == (
+        "# Ours\n- [Board](board.md) — The board\n- Hut — Rented until 2026-09-30; The deposit is 400 euros\n"
+    )
+    told = Topic(texts["board.md"].encode()).body.split()
+    expected = "The board is made of oak, see the hut. The key hangs in room 12. It is cleaned by Noor."
+    assert told == expected.split()
+    assert night_after(after)[1] == []
+
+
+def test_a_memory_beside_the_daily_logs_is_one_like_any_other() -> None:
+    """Only the days of the log are none, by the rule of the scan (S9)."""
+    files = [NightFile("logs/rules.md", memory("Rules", "How logs are kept", "Logs are kept a year.\n"), OLD)]
+    after, _ = night_after(files)
+    [index] = [file.data.decode() for file in after if file.key == "MEMORY.md"]
+    assert index == "- [Rules](logs/rules.md) — How logs are kept\n"
+
+
 def test_what_is_only_likely_is_asked_and_changes_nothing() -> None:
     old, new = CHANGES[0]
     files = (

@@ -62,6 +62,16 @@ def test_what_is_no_day_of_its_own_is_left_alone(text: str) -> None:
     assert [item for item in relative_dates(text, WEDNESDAY) if "`" not in text] == []
 
 
+def test_what_is_no_single_day_in_a_rule_or_a_profile_is_left_alone() -> None:
+    assert [*relative_dates("Today the user prefers tea.", WEDNESDAY, is_rule=True)] == []
+
+
+def test_what_a_body_remarks_of_a_year_stays_and_a_description_tells_which_it_is() -> None:
+    head = HEAD.replace("description: d", "description: Moved here last year")
+    topic, _ = dated(Page("a.md", f"{head}We moved here last year, in spring.\n".encode(), 0.0), WEDNESDAY)
+    assert topic.description == "Moved here in 2025" and "last year" in topic.body
+
+
 @pytest.mark.parametrize("text", ["It is this Monday.", "It was last Tuesday.", "next week, Monday to Friday"])
 def test_what_may_be_two_days_is_not_certain(text: str) -> None:
     assert [item.absolute for item in relative_dates(text, WEDNESDAY)] == [""]

@@ -83,7 +83,7 @@ def brought_up_to_date(older: Page, newer: Page, day: date) -> bytes:
     body = heading.sub(lambda match: match[1] + name, body)
     known = f"{name}\n{description}\n{body} {past} {newer.claims}"
     past += [text for text in (older.name, older.description) if _tells_more(text, known)]
-    topic = older.topic.with_body(body).with_field("description", description).with_field("name", name)
+    topic = older.with_body(body).with_field("description", description).with_field("name", name)
     if past:
         ending = topic.line_ending()
         said = " ".join(sentence(" ".join(text.split())) for text in dict.fromkeys(past))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
@@ -23,7 +22,6 @@ from memdir.text.words import is_unspaced
 
 NEAR = 60  # characters in which the words before a date stand
 MAX_DATES = 24  # of one sentence: more are a calendar
-_LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)  # the next week was hard
 _OWNS = re.compile(r"['’]s\b")  # today's run
@@ -32,17 +30,6 @@ _TERM = re.compile(  # "pays in 30 days", "reply in two days" measure, and name 
     r"|respon|answer|expire|kept\b|within|at most|at least|every|each|always|jede|immer|chaque|cada|ogni|elke)",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class RelativeDate:
-    """A relative date in a text: where it stands, and what to write instead (empty when it is not certain)."""
-
-    start: int
-    end: int
-    words: str
-    absolute: str
-    span: DateSpan
 
 
 def relative_dates(text: str, day: date, told_in: str = "", *, is_rule: bool = False) -> Iterator[RelativeDate]:
@@ -54,10 +41,9 @@ def relative_dates(text: str, day: date, told_in: str = "", *, is_rule: bool = F
         is_sure_day = span.kind == "weekday" or (span.kind == "day" and span.count)
         if (span.kind != "in" and span not in own) or (is_rule and not is_sure_day):
             continue  # "last week" in a rule or a profile may be anybody's last week
-        place = _PlacedDate(text, span)
-        if (span.is_relative or place.is_due) and not place.is_loose:
-            absolute = place.written(_value(span)) if _is_certain(span, day) else ""
-            yield RelativeDate(place.start, place.end, text[place.start : place.end], absolute, span)
+        found = RelativeDate(text, span, day)
+        if (span.is_relative or found.is_due) and not found.is_loose:
+            yield found
 
 
 def _is_certain(span: DateSpan, day: date) -> bool:
@@ -81,22 +67,25 @@ def _value(span: DateSpan) -> str:
     return day.isoformat()[:7] if is_month else day.isoformat()
 
 
-class _PlacedDate:
-    """A date in its sentence: the words before it that are its own, and how it is written there."""
+class RelativeDate:
+    """A relative date in its sentence: where it stands with the words that are its own, and what to write instead."""
 
-    def __init__(self, text: str, span: DateSpan) -> None:
-        self.span, self.text = span, text
+    def __init__(self, text: str, span: DateSpan, day: date) -> None:
+        self.text, self.span, self._day = text, span, day
         phrase = text[span.start : span.end]
         east = "ko" if re.search("[가-힣]", phrase) else "ja" if "週" in phrase else "zh"
         self.rows = words_by_meaning()[east if any(map(is_unspaced, phrase)) else span.language]
-        self.start = span.start - len(self._ending("lead", span.start))
+        self.start = span.start - len(self._ending(self.rows.get("lead", ()), span.start))
         parts = dict(part.split(" = ") for part in self.rows.get("part-of-day", ()))
         after = _NEXT_WORD.match(text, span.end)
         told = parts.get(after[1]) if after else None  # "tomorrow morning"
         self.end = after.end() if after and told else span.end
         self.part = told or parts.get(fold(phrase), "")
+        self.words = text[self.start : self.end]
         # "Invoices at the end of the month" go on for years.
-        self.is_due = span.kind == "end" and "M" not in span.symbols and bool(self._ending("due", self.start))
+        self.is_due = (
+            span.kind == "end" and "M" not in span.symbols and bool(self._ending(self.rows.get("due", ()), self.start))
+        )
 
     @property
     def is_loose(self) -> bool:
@@ -107,18 +96,21 @@ class _PlacedDate:
         is_named = is_whole and self.span.language == "en" and self.span.symbols[0] != "U" and _ARTICLE.search(before)
         return bool(is_named or _OWNS.search(self.text, self.span.start, self.span.end + 3))
 
-    def _ending(self, meaning: str, at: int) -> str:
-        """The words of a meaning that stand right before a place, as they are written there."""
-        words = "|".join(map(re.escape, self.rows.get(meaning, ())))
+    def _ending(self, words: Iterable[str], at: int) -> str:
+        """Those of some words that stand right before a place, as they are written there."""
+        some = "|".join(map(re.escape, words))
         before = self.text[max(0, at - NEAR) : at]
-        found = re.search(rf"(?<!\w)(?:{words})\s*$", before, re.IGNORECASE) if words else None
+        found = re.search(rf"(?<!\w)(?:{some})\s*$", before, re.IGNORECASE) if some else None
         return found[0] if found else ""
 
-    def written(self, value: str) -> str:
-        """The words to put in, with the preposition that they need, unless one stands there already."""
-        before = _LAST_WORD.search(self.text[max(0, self.start - NEAR) : self.start])
-        alone = before is not None and before[1].casefold() in words_by_meaning()["any"]["stands-alone"]
-        span = self.span
+    @property
+    def absolute(self) -> str:
+        """The words to put in, with the preposition that they need unless one stands there already; empty when it is
+        not certain which day is meant."""
+        if not _is_certain(self.span, self._day):
+            return ""
+        span, value = self.span, _value(self.span)
+        alone = self._ending(words_by_meaning()["any"]["stands-alone"], self.start)
         if span.grain == "week" or span.unit == "e":
             week = self._word("write-weekend" if span.unit == "e" else "write-week").format(value)
             return re.sub("^(?:in|on) ", "", week) if alone else week
@@ -130,9 +122,8 @@ class _PlacedDate:
         return self.rows.get(meaning, ("",))[0]
 
 
-def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
-    """Resolve what is certain on every page; the keys of pages on which something was not."""
-    open_dates: set[str] = set()
+def repair_dates(desk: Desk, zone: tzinfo | None) -> None:
+    """Resolve what is certain on every page."""
     for page in desk.open_pages():
         if not may_hold_date(page.claims):
             continue
@@ -144,33 +135,30 @@ def repair_dates(desk: Desk, zone: tzinfo | None) -> frozenset[str]:
             desk.put(PageChange({page.key: topic.data}, reason, (page.key,)))
         for item in told:
             if not item.absolute:
-                open_dates.add(page.key)
                 desk.doubt([page.key], f'"{item.words}", written on {day}: it is not certain which day is meant')
-    return frozenset(open_dates)
 
 
 def dated(page: Page, day: date) -> tuple[Topic, list[RelativeDate]]:
     """A page with every certain date that was told on a day written out, and the dates it told."""
-    topic, told = page.topic, list[RelativeDate]()
-    is_rule = page.kind not in (None, MemoryType.PROJECT)
+    told, is_rule = list[RelativeDate](), page.kind not in (None, MemoryType.PROJECT)
+
+    def tell(text: str, told_in: str = "") -> str:
+        found = list(relative_dates(text, day, told_in, is_rule=is_rule))
+        if not told_in:  # "last year" in a body is a remark, in a description a date
+            found = [item for item in found if item.span.grain != "year"]
+        told.extend(found)
+        return _written_out(text, found)
+
+    topic = page.with_body(page.retold(tell))
     for field in ("name", "description"):
-        text = topic.fields.get(field, "")
-        found = list(relative_dates(text, day, page.body, is_rule=is_rule))
-        told += found
-        topic = topic.with_field(field, _written_out(text, found))
-    found = [
-        replace(item, start=item.start + sentence.start, end=item.end + sentence.start)
-        for sentence in page.sentences
-        for item in relative_dates(sentence.text, day, is_rule=is_rule)
-        if item.span.grain != "year"  # "last year" in a body is a remark, in a description a date
-    ]
-    return topic.with_body(_written_out(page.body, found)), [*told, *found]
+        topic = topic.with_field(field, tell(page.fields.get(field, ""), page.body))
+    return topic, told
 
 
 def ask_what_ended(desk: Desk, now: datetime) -> None:
     """Ask about every page that tells of something that has ended or was due: what came of it nobody can guess."""
     for key, page in sorted(desk.pages.items()):
-        told = f"{page.topic.description}\n{page.body}"
+        told = f"{page.description}\n{page.body}"
         if ended := told_past(told, written=page.mtime, now=now.timestamp()):
             desk.ask("ended", key, key, f"it {ended}. Is it over, or is there another date?")
 

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memdir.model.builtin.dream.memory_page import Page, is_topic
+from memdir.disk.safe_path import is_index
+from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.night import Doubt, Edit, Night, Unsettled
+from memdir.store.scan import is_in_no_place
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Desk:
 
     def __init__(self, night: Night) -> None:
         self._before = {file.key: file.data for file in night.files}
-        self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in night.files if is_topic(file.key)}
+        topics = (file for file in night.files if not is_index(file.key) and not is_in_no_place(file.key))
+        self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in topics}
         self.doubts: dict[Doubt, None] = {}  # what was left alone, in the order it was met
         self._why: dict[str, list[PageChange]] = {}
         self._contents: dict[str, bytes | None] = {}
@@ -37,7 +40,7 @@ class Desk:
 
     def open_pages(self) -> list[Page]:
         """The pages that may be changed, in order of their names."""
-        return [page for _, page in sorted(self.pages.items()) if not page.fixed]
+        return [page for _, page in sorted(self.pages.items()) if not page.is_fixed]
 
     def before(self, key: str) -> bytes | None:
         """A file as the night found it."""
@@ -76,7 +79,7 @@ class Desk:
         """Take a change over."""
         for key, data in change.contents.items():
             known = self.pages.pop(key, None)
-            if data is not None and is_topic(key):
+            if data is not None and not is_index(key):
                 self.pages[key] = Page(key, data, change.times.get(key, known.mtime if known else 0.0))
             self._contents[key] = data
             self._why.setdefault(key, []).append(change)

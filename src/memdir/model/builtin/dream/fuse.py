@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from memdir.model.builtin.dream.memory_page import Page, flat, tokens
-from memdir.store.topic import MemoryType
+from memdir.store.topic import MemoryType, Topic
 
 _OWN_FIELDS = frozenset(("name", "description", "type"))
 _BLANK = re.compile(r"\n[ \t]*\n")
@@ -16,7 +16,7 @@ _MARKED = re.compile(r"\s*(?:[-*+#>_]|\d+[.)]\s)")  # a list, a heading, a label
 
 def extra_fields(page: Page) -> dict[str, str]:
     """Frontmatter that is not ours: it survives every merge."""
-    return {key: value for key, value in page.topic.fields.items() if key not in _OWN_FIELDS}
+    return {key: value for key, value in page.fields.items() if key not in _OWN_FIELDS}
 
 
 def can_fuse(one: Page, two: Page) -> bool:
@@ -30,7 +30,7 @@ def fused(keeper: Page, donor: Page, *, label: str = "") -> bytes:
 
     Under a `label` what the donor says stands first.
     """
-    topic = keeper.topic
+    topic: Topic = keeper
     for key, value in extra_fields(donor).items():
         if key not in topic.fields:
             topic = topic.with_field(key, value)

@@ -6,151 +6,121 @@ Lines that are no entries stay. What an index says beyond its files is moved int
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from posixpath import normpath
 
-from memdir.disk.safe_path import TEAM_PREFIX
+from memdir.disk.safe_path import INDEX_NAME, TEAM_PREFIX
 from memdir.model.builtin.dream.desk import Desk, PageChange
 from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page, tokens
-from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, entry_for, parse_entry
+from memdir.store.index import MAX_BYTES, MAX_ENTRY_CHARACTERS, MAX_LINES, Entry, Index, entry_for, parse_entry
 from memdir.store.secrets import redact
-from memdir.store.topic import MemoryType, Topic
+from memdir.store.topic import MemoryType
 
 # What a model should read first when not all can be read: who it works for, how to work, then the rest.
-_USE = {MemoryType.USER: 0, MemoryType.FEEDBACK: 1, MemoryType.PROJECT: 2, MemoryType.REFERENCE: 3}
-_CLAUSE = re.compile(r"[;.]\s+")
+_BY_USE = (*MemoryType, None)
 _FIGURES = re.compile(r"\d[\d.,:/-]*\d|\d")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 LEAST_WIDTH = 70  # characters of a line that still says something
-MIN_REMARK_WORDS = 4  # of a hook that are worth a line in a file: "see above" is not
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A line of an index: plain text, or an entry with its details below it."""
-
-    text: str
-    key: str = ""
-    entry: Entry | None = None
-    details: tuple[str, ...] = ()
 
 
 class Catalogue:
     """One index: its lines as the night found them."""
 
     def __init__(self, desk: Desk, key: str, text: str) -> None:
-        self._desk = desk
-        self._key = key
-        self._folder = key.rpartition("/")[0] + "/" if "/" in key else ""
-        self._ending = "\r\n" if "\r\n" in text else "\n"
-        self._lines: list[_Line] = []
-        for raw in text.splitlines():
-            entry = parse_entry(raw.encode())
-            if entry:
-                self._lines.append(_Line(raw, normpath(self._folder + entry.key), entry))
-            elif self._lines and self._lines[-1].entry and raw[:1] in " \t" and raw.strip():
-                self._lines[-1] = replace(self._lines[-1], details=(*self._lines[-1].details, raw))
-            else:
-                self._lines.append(_Line(raw))
-        self._first = {line.key: line for line in reversed(self._lines)}
+        self._desk, self._key, self._folder = desk, key, key[: -len(INDEX_NAME)]
+        self._index = Index(text.encode())
+        self._stale: set[str] = set()  # what is listed by a line that cannot stay
 
     def dead(self) -> list[str]:
         """The names of files that entries point to and nobody has."""
-        return [line.key for line in self._lines if line.entry and self._is_dead(line.key)]
+        return [self._folder + one.key for one in self._index.entries() if not self._is_there(one.key)]
 
     def unload(self) -> None:
-        """Move what the index says beyond its files into the files, where they may be changed."""
-        for line in self._lines:
-            page = self._desk.pages.get(self._desk.where(line.key))
-            extra = self._beyond(line, page) if page and not page.fixed else []
-            if page and extra:
-                topic = page.topic
-                ending = topic.line_ending()
-                body = topic.body.rstrip("\r\n") + ending * 2 + ending.join(map(sentence, extra)) + ending
-                reason = f"detail moved here from {self._key}"
-                self._desk.put(PageChange({page.key: topic.with_body(body).data}, reason, (self._key,)))
+        """Move what the index says beyond its files into the files, where they may be changed: the details below an
+        entry, and the hook of one that cannot stay. Figures of a file that is gone and that stand nowhere else stay as
+        words."""
+        kept, listed = list[bytes](), set[str]()
+        for block in _entries_with_details(self._index.data):
+            lines, line, entry = block, block[0].decode(), parse_entry(block[0])
+            key = self._folder + entry.key if entry else ""
+            page = self._desk.pages.get(self._desk.where(key))
+            parts = [_BULLET.sub("", detail.decode()).strip() for detail in block[1:]]
+            if entry and page:
+                before = Page(key, self._desk.before(key) or page.data, page.mtime)
+                is_renamed = (before.key, before.name, before.description) != (page.key, page.name, page.description)
+                is_stale = is_renamed or len(line.strip()) > MAX_ENTRY_CHARACTERS
+                is_first = entry.key not in listed
+                is_told = self._move_in([*parts, entry.hook] if is_stale or not is_first else parts, before, page)
+                lines = block[:1] if is_told or not is_first else block
+                self._stale.update([entry.key] if is_told and is_stale and is_first else ())
+                listed.add(entry.key)
+            elif entry and not self._is_there(entry.key):
+                words = "; ".join(filter(None, (entry.hook, *parts)))
+                lines = block[:1] if self._is_elsewhere(words) else [f"- {entry.title} — {words}\n".encode()]
+            kept += lines
+        self._index = Index(b"".join(kept))
+
+    def _move_in(self, parts: list[str], before: Page, page: Page) -> bool:
+        """Add those parts to a page that it says nowhere, neither now nor as the night found it. Whether it tells all
+        of them then: it may be one that must stay as it is."""
+        known = frozenset(tokens(f"{page.says()}\n{before.says()}") if parts else ())
+        extra = [sentence(part) for part in parts if not known.issuperset(tokens(part))]
+        if extra and not page.is_fixed:
+            ending = page.line_ending()
+            body = page.body.rstrip("\r\n") + ending * 2 + ending.join(extra) + ending
+            reason = f"detail moved here from {self._key}"
+            self._desk.put(PageChange({page.key: page.with_body(body).data}, reason, (self._key,)))
+        return not (extra and page.is_fixed)
 
     def rebuild(self, keys: list[str]) -> None:
         """Write the index of these pages again if that changes anything."""
-        lines = [now for line in self._lines if (now := self._current(line))]
-        listed = {line.key for line in lines}
-        fresh = [self._fresh(self._desk.pages[key]) for key in keys if key not in listed]
-        first = next((at for at, line in enumerate(lines) if line.entry), len(lines))
-        lines[first:first] = sorted(fresh, key=self._use)
-        data = self._within_limits(lines).encode("utf-8", "replace")
+        entries = [self._fresh(key[len(self._folder) :]) for key in sorted(keys, key=self._use)]
+        gone = [one.title for one in self._index.entries() if not self._is_there(one.key)]
+        index = self._index.repaired(entries, holds_unread=self._is_there)
+        index = self._within_limits(index.with_entries(map(self._fresh, self._stale & index.keys())))
+        # A secret may stand across two lines: a team's index is looked through as a whole.
+        data = redact(index.data.decode()).encode() if self._key.startswith(TEAM_PREFIX) else index.data
         if data != (self._desk.now(self._key) or b""):
-            gone = [line.text.strip() for line in self._lines if line.entry and self._is_dead(line.key)]
             told = f"; entries without a file dropped: {' / '.join(gone)}" if gone else ""
             self._desk.put(PageChange({self._key: data}, f"index rebuilt from the files{told}", ()))
 
-    def _is_dead(self, key: str) -> bool:
-        return key not in self._desk.pages and self._desk.now(key) is None
+    def _is_there(self, key: str) -> bool:
+        return self._desk.now(self._folder + key) is not None
 
-    def _is_to_be_rewritten(self, line: _Line, page: Page) -> bool:
-        """Whether the line cannot stay: too long, said twice, or its file has a new description."""
-        if len(line.text) > MAX_ENTRY_CHARACTERS or page.key != line.key or self._first[line.key] is not line:
-            return True
-        before = Topic(self._desk.before(line.key) or b"") if self._desk.changed(line.key) else page
-        return (before.name, before.description) != (page.name, page.description)
+    def _is_elsewhere(self, words: str) -> bool:
+        """Whether a memory tells their figures."""
+        figures = _FIGURES.findall(words)
+        return not figures or any(all(one in page.says() for one in figures) for page in self._desk.pages.values())
 
-    def _beyond(self, line: _Line, page: Page) -> list[str]:
-        """The parts of a line and its details that its page says nowhere, neither now nor as the night found it."""
-        hook = line.entry.hook if line.entry and self._is_to_be_rewritten(line, page) else ""
-        remarks = _CLAUSE.split(hook.rstrip("…"))
-        parts = [part for part in remarks if len(part.split()) >= MIN_REMARK_WORDS or _FIGURES.search(part)]
-        parts += [_BULLET.sub("", detail).strip() for detail in line.details]
-        pages = (page, Page(line.key, self._desk.before(line.key) or b"", 0.0)) if parts else ()
-        known = {token for one in pages for token in tokens(one.says())}
-        return [part for part in parts if not known.issuperset(tokens(part))]
+    def _fresh(self, key: str) -> Entry:
+        return entry_for(key, self._desk.pages[self._folder + key])
 
-    def _current(self, line: _Line) -> _Line | None:
-        """The line as it should be; figures of a file that is gone and that stand nowhere else stay as words."""
-        page, entry = self._desk.pages.get(line.key), line.entry
-        if entry is None:
-            return line
-        if self._is_dead(line.key):
-            is_told = self._desk.where(line.key) in self._desk.pages or self._is_elsewhere(entry.hook)
-            return None if is_told else _Line(f"- {entry.title} — {entry.hook}")
-        if not entry.is_safe or self._first[line.key] is not line:
-            return None
-        if page is None or (page.fixed and self._beyond(line, page)):
-            return line
-        return self._fresh(page) if self._is_to_be_rewritten(line, page) else replace(line, details=())
-
-    def _is_elsewhere(self, hook: str) -> bool:
-        wanted = _FIGURES.findall(hook)
-        return not wanted or any(all(one in page.says() for one in wanted) for page in self._desk.pages.values())
-
-    def _fresh(self, page: Page) -> _Line:
-        return _Line("", page.key, entry_for(page.key[len(self._folder) :], page.topic))
-
-    def _use(self, line: _Line) -> tuple[int, float, str]:
+    def _use(self, key: str) -> tuple[int, float, str]:
         """What comes first: by its type, then the newer."""
-        page = self._desk.pages.get(line.key)
-        rank = _USE.get(page.kind, len(_USE)) if page and page.kind else len(_USE)
-        return rank, -page.mtime if page else 0.0, line.key
+        page = self._desk.pages.get(key)
+        return (_BY_USE.index(page.kind), -page.mtime, key) if page else (len(_BY_USE), 0.0, key)
 
-    def _within_limits(self, lines: list[_Line]) -> str:
-        """The text of these lines: shorter ones where they are many, and then the most useful entries alone."""
-        entries = sorted((line for line in lines if line.entry), key=self._use)
-        room = MAX_LINES - sum(len(line.details) + (not line.entry) for line in lines)
-        count, width = max(0, min(len(entries), room)), MAX_ENTRY_CHARACTERS
-        while len((text := self._rendered(lines, entries[:count], width)).encode("utf-8", "replace")) > MAX_BYTES:
-            if not count:
-                break  # what is no entry stays
+    def _within_limits(self, index: Index) -> Index:
+        """The index with shorter lines where it is large, and then with the most useful entries alone."""
+        useful = sorted(index.keys(), key=lambda key: self._use(self._folder + key))
+        room = MAX_LINES - len(index.data.splitlines()) + len(useful)
+        count, width = max(0, min(len(useful), room)), MAX_ENTRY_CHARACTERS
+        fitting = index.without(useful[count:])
+        while count and len(fitting.data) > MAX_BYTES:  # what is no entry stays
             count, width = (count, width * 9 // 10) if width > LEAST_WIDTH else (count * 9 // 10, width)
-        if count < len(entries):
-            self._desk.doubt([self._key], f"the index is full: {len(entries) - count} memories are not listed in it")
-        return redact(text) if self._key.startswith(TEAM_PREFIX) else text
+            fitting = index.without(useful[count:])
+            fitting = fitting.with_entries(fitting.entries(), width)
+        if count < len(useful):
+            self._desk.doubt([self._key], f"the index is full: {len(useful) - count} memories are not listed in it")
+        return fitting
 
-    def _rendered(self, lines: list[_Line], listed: list[_Line], width: int) -> str:
-        found, keys = list[str](), {line.key for line in listed}
-        for line in lines:
-            if line.entry and line.key in keys:
-                is_made = not line.text or len(line.text) > width
-                found += [line.entry.render(width) if is_made else line.text, *line.details]
-            elif not line.entry:
-                found.append(line.text)
-        body = self._ending.join(found).rstrip("\r\n")
-        return f"{body}{self._ending}" if body else ""
+
+def _entries_with_details(data: bytes) -> list[list[bytes]]:
+    """The lines, an entry together with the details below it."""
+    found = list[list[bytes]]()
+    for line in data.splitlines(keepends=True):
+        is_detail = line[:1] in (b" ", b"\t") and line.strip() and not parse_entry(line)
+        if is_detail and found and parse_entry(found[-1][0]):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from functools import cached_property
 
-from memdir.disk.safe_path import TEAM_PREFIX, is_index, is_key
+from memdir.disk.safe_path import TEAM_PREFIX, is_key
 from memdir.store.guard import GUARD_FIELD
 from memdir.store.log_lines import SAID_ON
 from memdir.store.scan import MAX_MEMORY_BYTES
@@ -24,23 +25,15 @@ _PAST = re.compile(rf"~~[^~]*~~|^(?:\*\*|__)Before\b[^*_\n]*(?:\*\*|__).*$|^{_DA
 _SAID = re.compile(rf"[^\r\n]+\r?\n\r?\n{_DAY}")
 
 
-class Page:
+class Page(Topic):
     """A topic file and what can be read off it. Treat it as frozen."""
 
     def __init__(self, key: str, data: bytes, mtime: float) -> None:
+        super().__init__(data)
         self.key = key
-        self.data = data
         self.mtime = mtime
-        self.topic = Topic(data)
-        self.name = self.topic.name
-        self.description = self.topic.description
-        self.kind = self.topic.kind
         # `team/` for what is shared, empty for what is private: nothing moves between the two.
         self.folder = TEAM_PREFIX if key.startswith(TEAM_PREFIX) else ""
-
-    @cached_property
-    def body(self) -> str:
-        return self.topic.body
 
     @cached_property
     def sentences(self) -> list[BodySentence]:
@@ -51,31 +44,25 @@ class Page:
         """The sentences that claim something: no reason, nothing dated or past."""
         return [one for one in self.sentences if one.label in ("main", "how")]
 
+    def retold(self, tell: Callable[[str], str]) -> str:
+        """The body with each of its sentences told anew."""
+        body, pieces, done = self.body, list[str](), 0
+        for one in self.sentences:
+            pieces += (body[done : one.start], tell(one.text))
+            done = one.end
+        return "".join([*pieces, body[done:]])
+
     @property
     def is_listed(self) -> bool:
         """Whether an index may name it, by the rules of the scan: a memory's name, and text."""
-        is_text = self.topic.has_frontmatter or b"\0" not in self.data
-        return is_text and is_key(self.key)
+        return (self.has_frontmatter or b"\0" not in self.data) and is_key(self.key)
 
     @cached_property
-    def fixed(self) -> str:
-        """Why this page must stay as it is, in words; empty when it may be changed."""
-        if self.topic.is_pinned:
-            return "it is pinned"
-        if GUARD_FIELD in self.topic.fields:
-            return "it carries a guard"
-        problems = self.topic.problems()
-        if problems:
-            return problems[0]
-        if not self.name:
-            return "it has no name"
-        if len(self.data) > MAX_MEMORY_BYTES:
-            return "it is larger than a memory"
-        try:
-            self.data.decode("utf-8")
-        except UnicodeDecodeError:
-            return "it is not UTF-8"
-        return "" if is_key(self.key) else "its name is unusual"
+    def is_fixed(self) -> bool:
+        """Whether it must stay as it is: pinned, guarded, no well-formed memory, or nothing that may be one."""
+        is_kept = self.is_pinned or GUARD_FIELD in self.fields
+        is_odd = not is_key(self.key) or len(self.data) > MAX_MEMORY_BYTES or not self.name or bool(self.problems())
+        return is_kept or is_odd or self.data.decode(errors="ignore").encode() != self.data  # no UTF-8
 
     @cached_property
     def is_plain(self) -> bool:
@@ -90,28 +77,16 @@ class Page:
     @cached_property
     def claims(self) -> str:
         """All text without what is struck out or told as past: what the page itself says."""
-        return _without_past(self.says())
+        return _PAST.sub(" ", self.says())
 
     @cached_property
     def claimed_body(self) -> str:
         """The body without what is struck out or told as past."""
-        return _without_past(self.body)
+        return _PAST.sub(" ", self.body)
 
     def says(self) -> str:
         """All text, for a search of literal words."""
         return f"{self.name}\n{self.description}\n{self.body}"
-
-
-def _without_past(text: str) -> str:
-    return _PAST.sub(" ", text) if any(sign in text for sign in ("~~", "Before", SAID_ON[:5])) else text
-
-
-def is_topic(key: str) -> bool:
-    """Whether this file is a memory: no index, no log, nothing hidden."""
-    parts = key.split("/")
-    return (
-        key.endswith(".md") and not is_index(key) and parts[0] != "logs" and not any(part[:1] == "." for part in parts)
-    )
 
 
 def tokens(text: str) -> list[str]:

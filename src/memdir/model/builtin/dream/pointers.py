@@ -6,10 +6,13 @@ import re
 from collections.abc import Collection, Iterable
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.store.topic import MemoryType
+from memdir.model.builtin.dream.memory_page import Page
+from memdir.store.topic import MemoryType, Topic
 
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\(<?(?:\./)?([^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)")
-_BARE = re.compile(r"(?<![\w/.(\[-])`?([\w][\w.+-]*\.md)`?(?![\w/-])")
+_POINTER = re.compile(
+    r"!?\[(?P<words>[^\]\n]*)\]\(<?(?:\./)?(?P<linked>[^)<>\n#/]+\.md)(?:#[^)\n]*)?>?\)"
+    r"|(?<![\w/.(\[-])`?(?P<named>[\w][\w.+-]*\.md)`?(?![\w/-])"
+)
 _OWN_PREFIXES = tuple(f"{kind}{mark}" for kind in MemoryType for mark in "_-")
 
 
@@ -18,33 +21,24 @@ def repair_pointers(desk: Desk, listed_but_gone: Iterable[str]) -> None:
     known_gone = frozenset(listed_but_gone)
     names = frozenset(key.rsplit("/", 1)[-1] for key in desk.pages) | frozenset(desk.pages)
     for page in desk.open_pages():
-        if ".md" not in page.says():
-            continue
-        gone = list[str]()
-        topic = page.topic.with_field("description", _repaired(page.description, names, known_gone, gone))
-        body = page.body
-        for sentence in reversed(page.sentences):
-            body = body[: sentence.start] + _repaired(sentence.text, names, known_gone, gone) + body[sentence.end :]
+        topic, gone = _without_dead(page, names, known_gone) if ".md" in page.says() else (page, ())
         if gone:
             reason = f"pointers to memories that are gone: {', '.join(sorted(set(gone)))}"
-            desk.put(PageChange({page.key: topic.with_body(body).data}, reason, (page.key,)))
+            desk.put(PageChange({page.key: topic.data}, reason, (page.key,)))
 
 
-def _repaired(text: str, names: Collection[str], known_gone: Collection[str], gone: list[str]) -> str:
-    """A text with the words alone where it pointed to what is gone, whose names come to stand in `gone`."""
+def _without_dead(page: Page, names: Collection[str], known_gone: Collection[str]) -> tuple[Topic, Collection[str]]:
+    """A page with the words alone where it pointed to what is gone, and the names of that."""
+    gone = list[str]()
 
-    def unlinked(link: re.Match[str]) -> str:
-        name = link[2].strip()
-        if name in names:
-            return link[0]
-        gone.append(name)
-        return link[1] or name[:-3]
-
-    def unnamed(found: re.Match[str]) -> str:
-        name = found[1]
-        if name in names or not (name in known_gone or name.startswith(_OWN_PREFIXES)):
+    def words(found: re.Match[str]) -> str:
+        name = (found["linked"] or found["named"]).strip()
+        if name in names or not (found["linked"] or name in known_gone or name.startswith(_OWN_PREFIXES)):
             return found[0]  # it may be a file of the project
         gone.append(name)
-        return f"{name[:-3]} (note gone)"
+        return (found["words"] or name).removesuffix(".md") + (" (note gone)" if found["named"] else "")
 
-    return _BARE.sub(unnamed, _LINK.sub(unlinked, text))
+    def tell(text: str) -> str:
+        return _POINTER.sub(words, text)
+
+    return page.with_field("description", tell(page.description)).with_body(page.retold(tell)), gone

@@ -147,7 +147,7 @@ def ends_otherwise(one: Page, two: Page) -> bool:
 
 def may_join(one: Page, two: Page) -> bool:
     """Whether nothing but their meaning could keep them apart: place, fields, layout, size."""
-    if one.folder != two.folder or one.fixed or two.fixed or not can_fuse(one, two):
+    if one.folder != two.folder or one.is_fixed or two.is_fixed or not can_fuse(one, two):
         return False
     return one.is_plain and two.is_plain and len(one.data) + len(two.data) <= MAX_MEMORY_BYTES
 
