@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime, tzinfo
 
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.memory_page import Page, day_of
+from memdir.model.builtin.dream.memory_page import Page, day_of, spliced
 from memdir.store.topic import MemoryType, Topic
 from memdir.text.date_words import words_by_meaning
 from memdir.text.dates import DateSpan, may_hold_date, read_relative
@@ -147,7 +147,7 @@ def dated(page: Page, day: date) -> tuple[Topic, list[RelativeDate]]:
         if not told_in:  # "last year" in a body is a remark, in a description a date
             found = [item for item in found if item.span.grain != "year"]
         told.extend(found)
-        return _written_out(text, found)
+        return spliced(text, ((one.start, one.end, one.absolute) for one in found if one.absolute))
 
     topic = page.with_body(page.retold(tell))
     for field in ("name", "description"):
@@ -161,13 +161,3 @@ def ask_what_ended(desk: Desk, now: datetime) -> None:
         told = f"{page.description}\n{page.body}"
         if ended := told_past(told, written=page.mtime, now=now.timestamp()):
             desk.ask("ended", key, key, f"it {ended}. Is it over, or is there another date?")
-
-
-def _written_out(text: str, found: Iterable[RelativeDate]) -> str:
-    """The text with every certain date as a day. Each piece of it is looked at once, however many dates it has."""
-    pieces, done = list[str](), 0
-    for item in found:
-        if item.absolute:
-            pieces += (text[done : item.start], item.absolute)
-            done = item.end
-    return "".join([*pieces, text[done:]])

@@ -29,7 +29,7 @@ class Desk:
     """The pages as they stand now, and the record of what was done to each."""
 
     def __init__(self, night: Night) -> None:
-        self._before = {file.key: file.data for file in night.files}
+        self.before = {file.key: file.data for file in night.files}  # as the night found them
         topics = (file for file in night.files if not is_index(file.key) and not is_in_no_place(file.key))
         self.pages = {file.key: Page(file.key, file.data, file.mtime) for file in topics}
         self.doubts: dict[Doubt, None] = {}  # what was left alone, in the order it was met
@@ -42,16 +42,9 @@ class Desk:
         """The pages that may be changed, in order of their names."""
         return [page for _, page in sorted(self.pages.items()) if not page.is_fixed]
 
-    def before(self, key: str) -> bytes | None:
-        """A file as the night found it."""
-        return self._before.get(key)
-
     def now(self, key: str) -> bytes | None:
         """A file as it would be written."""
-        return self._contents.get(key, self._before.get(key))
-
-    def changed(self, key: str) -> bool:
-        return key in self._contents and self._contents[key] != self._before.get(key)
+        return self._contents.get(key, self.before.get(key))
 
     def taken_in(self, key: str, by: str) -> None:
         """Note that a page lives on in another one."""
@@ -88,7 +81,7 @@ class Desk:
         """Everything that differs from what the night found, in order of the names."""
         found = []
         for key in sorted(self._contents):
-            if self.changed(key):
+            if self._contents[key] != self.before.get(key):
                 page, why = self.pages.get(key), self._why[key]
                 reason = "; ".join(dict.fromkeys(one.reason for one in why))
                 sources = tuple(dict.fromkeys(source for one in why for source in one.sources))

@@ -45,7 +45,7 @@ class Catalogue:
             page = self._desk.pages.get(self._desk.where(key))
             parts = [_BULLET.sub("", detail.decode()).strip() for detail in block[1:]]
             if entry and page:
-                before = Page(key, self._desk.before(key) or page.data, page.mtime)
+                before = Page(key, self._desk.before.get(key) or page.data, page.mtime)
                 is_renamed = (before.key, before.name, before.description) != (page.key, page.name, page.description)
                 is_stale = is_renamed or len(line.strip()) > MAX_ENTRY_CHARACTERS
                 is_first = entry.key not in listed

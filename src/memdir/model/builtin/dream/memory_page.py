@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, tzinfo
 from functools import cached_property
 
@@ -46,11 +46,7 @@ class Page(Topic):
 
     def retold(self, tell: Callable[[str], str]) -> str:
         """The body with each of its sentences told anew."""
-        body, pieces, done = self.body, list[str](), 0
-        for one in self.sentences:
-            pieces += (body[done : one.start], tell(one.text))
-            done = one.end
-        return "".join([*pieces, body[done:]])
+        return spliced(self.body, ((one.start, one.end, tell(one.text)) for one in self.sentences))
 
     @property
     def is_listed(self) -> bool:
@@ -87,6 +83,15 @@ class Page(Topic):
     def says(self) -> str:
         """All text, for a search of literal words."""
         return f"{self.name}\n{self.description}\n{self.body}"
+
+
+def spliced(text: str, parts: Iterable[tuple[int, int, str]]) -> str:
+    """A text with other words in some places of it, in order. Each piece is looked at once, however many there are."""
+    pieces, done = list[str](), 0
+    for start, end, words in parts:
+        pieces += (text[done:start], words)
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
 def tokens(text: str) -> list[str]:

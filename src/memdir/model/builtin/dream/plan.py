@@ -26,8 +26,10 @@ def plan_night(night: Night) -> Plan:
     ask_what_ended(desk, night.now)
     for index in indexes.values():
         index.unload()
-    for folder, keys in _shares(desk, indexes).items():
-        indexes[folder].rebuild(keys)
+    listed = sorted(key for key, page in desk.pages.items() if page.is_listed)
+    nearest = {key: max(filter(key.startswith, indexes), key=len, default=None) for key in listed}
+    for folder, index in indexes.items():
+        index.rebuild([key for key in listed if nearest[key] == folder])
     return Plan(desk.edits(), tuple(desk.doubts), desk.asked())
 
 
@@ -44,17 +46,6 @@ def _catalogues(desk: Desk, night: Night) -> dict[str, Catalogue]:
         except UnicodeDecodeError:
             desk.doubt([folder + INDEX_NAME], "the index is not UTF-8: it was left as it is")
     return found
-
-
-def _shares(desk: Desk, indexes: dict[str, Catalogue]) -> dict[str, list[str]]:
-    """Which pages each index lists: every page stands in the index nearest to it."""
-    shares: dict[str, list[str]] = {folder: [] for folder in indexes}
-    nearest = sorted(indexes, key=len, reverse=True)
-    for key in sorted(key for key, page in desk.pages.items() if page.is_listed):
-        folder = next((folder for folder in nearest if key.startswith(folder)), None)
-        if folder is not None:
-            shares[folder].append(key)
-    return shares
 
 
 def redact_secrets(desk: Desk) -> None:

@@ -38,7 +38,6 @@ class Settling:
         self._near = near
         self._zone = night.now.tzinfo
         self._since = night.settled_before  # pages that both are older were settled by an earlier night
-        self._judge = shipped_judge()
         self._held: set[tuple[Page, Page]] = set()  # against each other, in this night
 
     def run(self) -> None:
@@ -57,7 +56,7 @@ class Settling:
 
     def _settle(self, older: Page, newer: Page) -> None:
         notes = self._near.notes[older.key], self._near.notes[newer.key]
-        verdict = self._judge.verdict(*notes)
+        verdict = shipped_judge().verdict(*notes)
         is_of_kind = notes[0].title <= notes[1].stems and not notes[1].title <= notes[0].stems
         bar = CERTAIN_OF_KIND if is_of_kind else CERTAIN
         bar = WORD_BY_WORD if older.was_said or newer.was_said else bar
