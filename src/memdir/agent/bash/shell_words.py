@@ -23,11 +23,11 @@ _JOINTS = frozenset({"&&", "||", "|", "|&"})
 # only those are read that every bash decodes alike; `~` is plain where bash would not expand it.
 _PIECE = re.compile(
     r"""'(?P<single>[^']*)'
-    | "(?P<double>(?:\\["\\$`] | \\(?![\n"\\$`]) | \$(?=["|)/ ]) | [^"\\$`])*+)"
-    | \$'(?P<ansi_c>(?:\\[tn\\'"] | [^'\\])*+)'
+    | "(?P<double>(?:\\["\\$`] | \\(?![\n"\\$`]) | \$(?=["|)/ ]) | [^"\\$`])*)"
+    | \$'(?P<ansi_c>(?:\\[tn\\'"] | [^'\\])*)'
     | \\(?P<escaped>[^\n])
     | (?P<dollar>\$)(?=[ \t\n]|\Z)
-    | (?P<plain>(?:[^'"\\$`()<>;|&~ \t\n] | (?<=[^=:;|&\s])~)++)""",
+    | (?P<plain>(?:[^'"\\$`()<>;|&~ \t\n] | (?<=[^=:;|&\s])~)+)""",
     re.VERBOSE,
 )
 _DECODED = {"t": "\t", "n": "\n"}  # in $'…'; every other escaped character stands for itself
