@@ -11,6 +11,7 @@ from benchmarks.house import Module, double_names, figures, modules_in_cycles
 NOT_YET = {
     "lines of the core": 35_600,
     "files without model/builtin": 287,
+    "lines of model/builtin": 3_515,
     "lines of share": 2_370,
     "lines of chat": 2_305,
     "lines of hooks": 2_160,

@@ -34,6 +34,7 @@ _OF_CODE = terms_in(
     "parameter path pnpm project repo repository return run script set sit start target variable yarn "
     "Datei Funktion Klasse steht liegt fichier fonction archivo función"
 )
+_HISTORY = re.compile(r"\bgit (?:log|blame|history) (?:has|knows|says|shows|tells)\b", re.IGNORECASE)
 _OWN = frozenset(("always", "because", "change", "decide", "durable", "forbid", "want"))
 
 
@@ -85,7 +86,7 @@ def _is_derivable(turn: UserTurn, kind: MemoryType, project: str) -> bool:
         return False
     told, place = " ".join(_told_of(said, project)), WHERE_IN_CODE.search(said)
     more = terms_in(said[place.end() :] if place else said) - _OF_CODE
-    return bool(told) and more <= terms_in(told)
+    return bool(_HISTORY.search(said)) or (bool(told) and more <= terms_in(told))
 
 
 def _told_of(said: str, project: str) -> Iterator[str]:

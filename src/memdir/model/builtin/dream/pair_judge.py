@@ -40,7 +40,8 @@ class PairJudge:
 
     def verdict(self, older: Note, newer: Note) -> Likelihood:
         """How two notes stand to each other; a claim that stands word by word in both leaves no doubt."""
-        if older.kind == newer.kind and older.body.strip() == newer.body.strip() != "":
+        is_one = older.description == newer.description != "" and all(x.repeats(x.description) for x in (older, newer))
+        if older.kind == newer.kind and (is_one or older.body.strip() == newer.body.strip() != ""):
             return Likelihood(1.0, 0.0)
         seen = compared(older, newer)
         sums = list(self.bias)

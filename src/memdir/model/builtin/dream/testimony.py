@@ -18,7 +18,7 @@ from memdir.disk.shipped import shipped_lines
 from memdir.model.builtin.dream.amend import is_denied, tells_change
 from memdir.model.builtin.dream.date_repair import dated
 from memdir.model.builtin.dream.desk import Desk, PageChange
-from memdir.model.builtin.dream.fuse import is_repeated, sentence
+from memdir.model.builtin.dream.fuse import sentence
 from memdir.model.builtin.dream.memory_page import Page
 from memdir.model.builtin.dream.night import Night, NightFile, Statement
 from memdir.model.builtin.dream.pair_features import Note
@@ -37,6 +37,7 @@ from memdir.text.words import cut_at_word
 
 MAX_SAID = 600  # characters: a longer message argues, tells or pastes, and extraction has read it
 NEWS = 0.5  # a change of what a page likely speaks of is worth a page of its own, and then a question
+KNOWN = 0.8  # share of a statement's words that a page must hold to know it already
 ENOUGH, ENOUGH_LOGGED = 3, 2  # signs that a statement lasts; a log line was already worth writing down once
 # What the words of a statement tell of it, by the lexicon: that it is wished, that it is only likely.
 _WISHED = frozenset(("durable", "want"))
@@ -102,8 +103,7 @@ def _take(desk: Desk, near: Neighbours, statement: Statement, text: str) -> None
     key = free_key(file_stem(topic.name, kind), lambda key: desk.now(key) is not None)
     page = Page(key, topic.data, statement.time)
     others = [desk.pages[one] for one in near.near(note_of(page))]
-    is_known = any(is_repeated(page, one) and not is_denied(one, page) for one in others)
-    if not is_known and (is_worth_keeping(statement, page.claimed_body) or _is_news(page, others)):
+    if (is_worth_keeping(statement, page.claimed_body) or _is_news(page, others)) and not _is_known(page, others):
         reason = f"said on {statement.day} and not written down yet"
         desk.put(PageChange({key: page.data}, reason, statement.sources, times={key: statement.time}))
         near.put(desk.pages[key])
@@ -115,6 +115,17 @@ def _is_news(page: Page, others: Iterable[Page]) -> bool:
         return False
     judge, note = shipped_judge(), note_of(page)
     return any(judge.verdict(note_of(one), note).one_subject >= NEWS for one in others)
+
+
+def _is_known(page: Page, others: Iterable[Page]) -> bool:
+    """Whether one page already says it: all its figures, and nearly all its words."""
+    said, notes = note_of(page), ((other, Note("", "", other.says())) for other in others)
+    return any(
+        said.figures <= note.figures
+        and len(said.stems & note.stems) >= KNOWN * len(said.stems)
+        and not is_denied(other, page)
+        for other, note in notes
+    )
 
 
 def topic_of(statement: Statement, text: str, kind: MemoryType) -> Topic:
